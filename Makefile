@@ -1,0 +1,70 @@
+# `make run` sets up and runs the server; `make test` sets up and passes the tests; bare `make` is
+# the whole gate: lint, types and tests.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_FLAGS ?=
+PYTEST_FLAGS ?=
+
+.DEFAULT_GOAL := check
+.PHONY: check run test lint types format docs examples bench bench-check clean
+
+check: lint types test
+
+run: $(VENV)/.installed
+	$(BIN)/stratakv serve $(RUN_FLAGS)
+
+test: $(VENV)/.installed-test redis-server
+	$(BIN)/pytest --numprocesses 2 --dist worksteal $(PYTEST_FLAGS)
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+examples: $(VENV)/.installed-test
+	$(BIN)/python -m examples.run
+
+docs: $(VENV)/.installed
+	$(BIN)/python -m stratakv.docs_page
+
+bench: $(VENV)/.installed-bench redis-server
+	$(BIN)/python -m benchmarks --suite short
+
+bench-check: $(VENV)/.installed-bench redis-server
+	$(BIN)/python -m benchmarks check
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test,examples]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@ $(VENV)/.installed
+
+# The tests compare every reply with a real Redis.
+.PHONY: redis-server
+redis-server:
+	@command -v redis-server >/dev/null || { \
+	  echo "redis-server is missing; installing it with apt-get"; \
+	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$SUDO apt-get update -qq && $$SUDO env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends redis-server redis-tools; }
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

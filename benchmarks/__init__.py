@@ -1,0 +1,1 @@
+"""StrataKV measured next to redis-server: `python -m benchmarks --help`."""

@@ -1,0 +1,56 @@
+"""Workloads that redis-benchmark itself runs: its own list, and random keys."""
+
+from benchmarks import redisbench
+from benchmarks.redisbench import Plan
+from benchmarks.sample import Sample
+from benchmarks.servers import Server
+from benchmarks.workloads.model import Case, Options, Workload, flush, size_name
+
+# In redis-benchmark's order: pops find what the pushes before them left.
+FULL_LIST = [
+    *("ping_inline", "ping_mbulk", "set", "get", "incr", "lpush", "rpush", "lpop", "rpop"),
+    *("sadd", "hset", "spop", "zadd", "zpopmin"),
+    *("lrange_100", "lrange_300", "lrange_500", "lrange_600", "mset"),
+]
+SHORT_LIST = [
+    *("ping_mbulk", "set", "get", "incr", "lpush", "sadd", "hset", "zadd", "lrange_100", "mset"),
+]
+SHORT_REQUESTS = {1: 20_000, 16: 100_000, 100: 100_000}
+FULL_REQUESTS = {1: 100_000, 16: 300_000, 100: 500_000}
+RANDOM_TESTS = ("set", "get", "hset", "sadd", "zadd")
+# Their replies are hundreds of times larger than the others'.
+HEAVY = {"lrange_100": 4, "lrange_300": 10, "lrange_500": 20, "lrange_600": 20, "mset": 4}
+CASE_NAMES = {"ping_mbulk": "ping"}
+
+
+def own_list(pipeline: int, options: Options) -> Workload:
+    """redis-benchmark's own list at one pipeline depth: one key, values of 3 bytes."""
+    tests = SHORT_LIST if options.short else FULL_LIST
+    requests = (SHORT_REQUESTS if options.short else FULL_REQUESTS)[pipeline]
+    title = "no pipeline" if pipeline == 1 else f"pipeline {pipeline}"
+    return Workload(
+        name=f"p{pipeline}",
+        title=f"redis-benchmark, {title}, one key, 3-byte values",
+        cases=[_case(Plan(t, requests // HEAVY.get(t, 1), pipeline)) for t in tests],
+        reset=flush,
+    )
+
+
+def random_keys(keys: int, value_bytes: int, options: Options) -> Workload:
+    """Random keys at pipeline 16; the first SET round fills what the GETs then find."""
+    requests = keys if options.short else max(keys, 300_000)
+    plans = [
+        Plan(test, requests, 16, random_keys=keys, value_bytes=value_bytes) for test in RANDOM_TESTS
+    ]
+    return Workload(
+        name=f"random-{size_name(keys)}-{value_bytes}",
+        title=f"redis-benchmark, pipeline 16, {keys:,} random keys, {value_bytes}-byte values",
+        cases=[_case(plan) for plan in plans],
+    )
+
+
+def _case(plan: Plan) -> Case:
+    def measure(server: Server) -> Sample:
+        return redisbench.measure(server, plan)
+
+    return Case(CASE_NAMES.get(plan.test, plan.test), measure)

@@ -1,0 +1,7 @@
+"""`python -m examples.momentry`."""
+
+import sys
+
+from examples.momentry.cli import main
+
+sys.exit(main())

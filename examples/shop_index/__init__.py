@@ -1,0 +1,1 @@
+"""A shop-ranking index over several StrataKV servers, sharded by the client."""

@@ -1,0 +1,7 @@
+"""`python -m examples.transcode`."""
+
+import sys
+
+from examples.transcode.cli import main
+
+sys.exit(main())

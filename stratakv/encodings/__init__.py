@@ -1,0 +1,1 @@
+"""Data types: the stored layout and the operations on it."""

@@ -1,0 +1,73 @@
+"""Copies of whole keys: COPY, RENAME and MOVE.
+
+A key is part of the path of its sub rows, so another name means other rows: a copy is a new
+incarnation with every row written again, and it keeps type, encode-version and expire-time.
+
+    rows of a copy       type
+    none                 string
+    "s#"                 hash, set, list, stream, zset v1
+    "s#" and "k#"        zset v0
+    "s#" and "i#"        zset v2
+    "i#"                 zset v3, and its scores in Redis
+"""
+
+from stratakv.encodings import rows
+from stratakv.encodings.metas import STRING, ZSET, Meta
+from stratakv.encodings.txn import Txn
+from stratakv.encodings.zset_remote import opened
+
+_ZSET_PREFIXES = {
+    0: (rows.SUB, rows.ORDER),
+    1: (rows.SUB,),
+    2: (rows.SUB, rows.INDEX),
+    3: (rows.SUB, rows.INDEX),
+}
+
+
+def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
+    """Make `key` in the target's database a copy of a live key, in place of what is there."""
+    source_meta = opened(txn, meta)
+    if source_meta is None:
+        return
+    meta = source_meta
+    if type(meta.extra) is int:
+        txn.expect_work(meta.extra * len(_prefixes(meta)))
+    copy = target.create(key, meta.type, meta.extra, meta.expire_ms, meta.encoding)
+    for prefix in _prefixes(meta):
+        source, destination = prefix + meta.sub[2:], prefix + copy.sub[2:]
+        size = len(source)
+        for row, value in txn.scan(source, rows.end_of(source)):
+            target.put(destination + row[size:], value)
+
+
+def copy_key(txn: Txn, source: bytes, target: Txn, key: bytes, *, replace: bool) -> bool:
+    """COPY; False if there is no source, or a destination that may not be replaced."""
+    meta = txn.find(source)
+    if meta is None or (not replace and target.find(key) is not None):
+        return False
+    duplicate(txn, meta, target, key)
+    return True
+
+
+def move(txn: Txn, source: bytes, target: Txn, key: bytes) -> bool:
+    """A copy, and then the source is gone; False if the destination exists or the source does not.
+
+    Requires: source and destination are not the same key.
+    """
+    if not copy_key(txn, source, target, key, replace=False):
+        return False
+    txn.drop(source)
+    return True
+
+
+def rename(txn: Txn, meta: Meta, source: bytes, key: bytes) -> None:
+    """Give a live key another name, in place of what is there."""
+    if source != key:
+        duplicate(txn, meta, txn, key)
+        txn.drop(source)
+
+
+def _prefixes(meta: Meta) -> tuple[bytes, ...]:
+    if meta.type == STRING:
+        return ()
+    return _ZSET_PREFIXES[meta.encoding] if meta.type == ZSET else (rows.SUB,)

@@ -1,0 +1,230 @@
+"""Hashes: one row per field; see members.py for what they share with sets.
+
+    "m#" | ns | h8 | key -> 0 | 2 | u64 version | i64 expire-ms | u32 field count        counted
+    "m#" | ns | h8 | key -> 1 | 2 | u64 version | i64 expire-ms                          blind
+    "s#" | path | field  -> value
+
+Encode-versions 2 and 3 have the rows of 0 and 1, and entries in the Redis tier (see cached.py).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from stratakv import errors
+from stratakv.encodings import cached, members, sampling
+from stratakv.encodings.members import BREATHE_EVERY
+from stratakv.encodings.metas import HASH, Meta
+from stratakv.encodings.numbers import (
+    INT64_MAX,
+    INT64_MIN,
+    add_long_doubles,
+    format_long_double,
+    parse_int,
+    parse_long_double,
+)
+from stratakv.encodings.rows import end_of
+from stratakv.encodings.txn import Txn
+from stratakv.errors import CommandError
+
+Pair = tuple[bytes, bytes]
+
+
+def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
+    """Set one field; 1 if it is new (or if the hash does not count), else 0. The hot path."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        txn.put(members.begin(txn, key, HASH, 1).sub + field, value)
+        return 1
+    row = meta.sub + field
+    known = meta.extra
+    if meta.encoding > 1:
+        txn.note(meta, field)
+    if known is None:
+        txn.put(row, value)
+        return 1
+    if txn.get(row) is not None:
+        txn.put(row, value)
+        return 0
+    txn.put(row, value)
+    txn.update(key, meta, known + 1)  # type: ignore[operator]  # an int by the layout
+    return 1
+
+
+def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
+    """Set fields, given as field, value, field, value; says how many are new.
+
+    A hash that does not count says how many were given.
+    """
+    fields = len(pairs) // 2
+    txn.expect_work(fields)
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        meta = members.begin(txn, key, HASH, 0)
+    elif meta.encoding > 1:
+        for field in pairs[::2]:
+            txn.note(meta, field)
+    if meta.extra is None:
+        _put_all(txn, meta, pairs)
+        return fields
+    sub = meta.sub
+    new = 0
+    for field, value in zip(pairs[::2], pairs[1::2], strict=True):
+        row = sub + field
+        new += txn.get(row) is None
+        txn.put(row, value)
+    if new:
+        txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
+    return new
+
+
+def _put_all(txn: Txn, meta: Meta, pairs: Sequence[bytes]) -> None:
+    sub = meta.sub
+    for number, (field, value) in enumerate(zip(pairs[::2], pairs[1::2], strict=True)):
+        txn.put(sub + field, value)
+        if not number % BREATHE_EVERY:
+            txn.breathe()
+
+
+def assign_new(txn: Txn, key: bytes, field: bytes, value: bytes) -> bool:
+    """Set a field that is not there; says whether it was so."""
+    if _stored(txn, key, field) is not None:
+        return False
+    assign(txn, key, field, value)
+    return True
+
+
+def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
+    """The value of a field, or None."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        return None
+    if meta.encoding > 1:
+        found = cached.fields(txn, meta, (field,))
+        if found is not None:
+            return found[0]
+    return txn.get(meta.sub + field)
+
+
+def _stored(txn: Txn, key: bytes, field: bytes) -> bytes | None:
+    """As `find`, for writers: they decide by what is stored."""
+    meta = txn.expect(key, HASH)
+    return None if meta is None else txn.get(meta.sub + field)
+
+
+def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
+    """The value of each field, or None in its place."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        return [None] * len(fields)
+    if meta.encoding > 1:
+        found = cached.fields(txn, meta, fields)
+        if found is not None:
+            return found
+    sub, get = meta.sub, txn.get
+    return [get(sub + field) for field in fields]
+
+
+def count(txn: Txn, key: bytes) -> int:
+    """The number of fields."""
+    meta = txn.expect(key, HASH)
+    return 0 if meta is None else members.count(txn, meta)
+
+
+def remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
+    """Delete fields; see `members.remove`."""
+    return members.remove(txn, key, txn.expect(key, HASH), fields)
+
+
+def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
+    """The number of fields, and the fields with their values."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        return 0, ()
+    if meta.encoding > 1:
+        found = cached.pairs(txn, meta)
+        if found is not None:
+            return len(found), found
+    return members.measure(txn, meta), members.each_pair(txn, meta)
+
+
+def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
+    """The number of fields, and the fields."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        return 0, ()
+    if meta.encoding > 1:
+        found = cached.pairs(txn, meta)
+        if found is not None:
+            return len(found), [field for field, _ in found]
+    return members.measure(txn, meta), members.each(txn, meta)
+
+
+def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
+    """The number of fields, and their values."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        return 0, ()
+    if meta.encoding > 1:
+        pairs = cached.pairs(txn, meta)
+        if pairs is not None:
+            return len(pairs), [value for _, value in pairs]
+    length = members.measure(txn, meta)
+    found = txn.scan(meta.sub, end_of(meta.sub))
+    return length, (value for _, value in found)
+
+
+def increment(txn: Txn, key: bytes, field: bytes, amount: int) -> int:
+    """Add to the integer that a field shows; a field that is not there shows 0."""
+    text = _stored(txn, key, field)
+    old = 0 if text is None else parse_int(text)
+    if old is None:
+        raise CommandError(errors.HASH_VALUE_NOT_INTEGER)
+    new = old + amount
+    if not INT64_MIN <= new <= INT64_MAX:
+        raise CommandError(errors.OVERFLOW)
+    assign(txn, key, field, b"%d" % new)
+    return new
+
+
+def increment_float(txn: Txn, key: bytes, field: bytes, amount: bytes) -> bytes:
+    """Add to the number that a field shows, in long double precision."""
+    step = parse_long_double(amount)
+    if step is None:
+        raise errors.not_float()
+    if step.is_infinite:
+        raise CommandError(errors.VALUE_NAN_OR_INFINITY)
+    old = parse_long_double(_or_zero(_stored(txn, key, field)))
+    if old is None:
+        raise CommandError(errors.HASH_VALUE_NOT_FLOAT)
+    total = add_long_doubles(old, step)
+    if total is None:
+        raise CommandError(errors.NAN_OR_INFINITY)
+    value = format_long_double(total)
+    assign(txn, key, field, value)
+    return value
+
+
+def _or_zero(text: bytes | None) -> bytes:
+    return b"0" if text is None else text
+
+
+def random_field(txn: Txn, key: bytes) -> bytes | None:
+    """A field, or None."""
+    meta = txn.expect(key, HASH)
+    return None if meta is None else sampling.one(txn, meta)
+
+
+def random_fields(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
+    """`wanted` different fields (all, if there are no more); with repeats if negative."""
+    meta = txn.expect(key, HASH)
+    return (0, ()) if meta is None else members.random_members(txn, meta, wanted)
+
+
+def random_pairs(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[Pair]]:
+    """As `random_fields`, with the values."""
+    meta = txn.expect(key, HASH)
+    if meta is None:
+        return 0, ()
+    length, fields = members.random_members(txn, meta, wanted)
+    txn.expect_work(2 * length)
+    pairs = ((field, txn.get(meta.sub + field) or b"") for field in fields)
+    return length, pairs if txn.patient else list(pairs)

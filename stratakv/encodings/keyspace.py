@@ -1,0 +1,377 @@
+"""The keyspace: databases, versions, live-key counts and the cache of decoded metas.
+
+A database is a namespace in the store. FLUSHDB gives it a fresh namespace and queues the old one
+for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from stratakv.clock import Clock
+from stratakv.encodings import metas, rows
+from stratakv.encodings.cursors import Cursors
+from stratakv.encodings.metas import Meta
+from stratakv.encodings.policies import Policy
+from stratakv.encodings.signals import KeySignals
+from stratakv.encodings.tier import Tier
+from stratakv.errors import StoreUnavailable
+from stratakv.storage.store import Done, Store
+
+VERSION_LEASE_US = 60_000_000
+"""How far ahead of use the version mark is persisted: one extra row a minute, not one a key."""
+
+TRIM_EVERY = 16
+"""Turns between two looks at the size of the meta cache."""
+
+CACHED_META_BYTES = 450
+"""What a cached meta costs besides its value: objects, row names, dict slots (measured)."""
+
+
+class Versions:
+    """Key-versions: microseconds, strictly rising, across restarts and clock changes."""
+
+    __slots__ = ("_clock", "_store", "last", "lease")
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.reload()
+        self.last = self.lease
+
+    def reload(self) -> None:
+        """Take the lease from the store: what a failed commit should have raised is not there."""
+        self.lease = int.from_bytes(self._store.get(rows.VERSION_ROW) or b"", "big")
+
+    def next(self) -> int:
+        """A version higher than all before it; its lease joins the current commit."""
+        version = self.last + 1
+        if version < self._clock.now_us:
+            version = self._clock.now_us
+        self.last = version
+        if version >= self.lease:
+            self.lease = version + VERSION_LEASE_US
+            self._store.pending[rows.VERSION_ROW] = rows.U64.pack(self.lease)
+        return version
+
+
+class Database:
+    """One namespace: its counts, its cache of metas and the metas that wait for the commit."""
+
+    __slots__ = (
+        "cache",
+        "cached_bytes",
+        "counts_changed",
+        "dirty",
+        "expiring",
+        "garbage_from",
+        "index",
+        "live",
+        "loads",
+        "ns",
+    )
+
+    def __init__(self, index: int, ns: bytes) -> None:
+        self.index = index
+        self.ns = ns
+        self.cache: dict[bytes, Meta] = {}
+        self.cached_bytes = 0
+        self.loads = 0
+        """Metas that were not cached: the cache's misses."""
+        self.dirty: dict[bytes, Meta] = {}
+        self.live = 0
+        self.expiring = 0
+        self.counts_changed = False
+        self.garbage_from: int | None = 0
+        """No queued incarnation has a lower version; None while the queue is known to be empty."""
+
+    def queue_garbage(self, version: int) -> None:
+        """An incarnation of that version joins the queue of the dead."""
+        if self.garbage_from is None or version < self.garbage_from:
+            self.garbage_from = version
+
+    def load_counts(self, store: Store) -> None:
+        """Read the live counts back from the store."""
+        self.live = int.from_bytes(store.get(rows.LIVE + self.ns) or b"", "big")
+        self.expiring = int.from_bytes(store.get(rows.EXPIRING + self.ns) or b"", "big")
+
+    def load(self, store: Store, key: bytes) -> Meta:
+        """The meta of a key that is not cached, absent ones included; puts it into the cache."""
+        self.loads += 1
+        meta = self.dirty.get(key)
+        if meta is None:
+            row = rows.meta_row(self.ns, key)
+            raw = store.get(row)
+            meta = metas.absent(row) if raw is None else metas.decode(row, len(self.ns), raw)
+        self.cache[key] = meta
+        self.charge(meta)
+        return meta
+
+    def charge(self, meta: Meta) -> None:
+        """Count what a cached meta takes, in place of what its key was charged before."""
+        cost = CACHED_META_BYTES + len(meta.row) * 2
+        if meta.type == metas.STRING:
+            cost += len(meta.value)
+        self.cached_bytes += cost - meta.charge
+        meta.charge = cost
+
+    def is_live(self, keyspace: "Keyspace", key: bytes) -> bool:
+        """Whether the key exists and has not expired."""
+        meta = self.cache.get(key) or self.load(keyspace.store, key)
+        return bool(meta.type) and not -1 != meta.expire_ms <= keyspace.clock.now_ms
+
+    def forget(self) -> None:
+        """Empty the cache and whatever waits for the commit."""
+        self.cache.clear()
+        self.dirty.clear()
+        self.cached_bytes = 0
+
+    def evict(self, target_bytes: int) -> int:
+        """Drop metas that were not used since the hand last passed (CLOCK), down to a size."""
+        dropped = 0
+        for _ in range(2):  # the first round may meet only metas in use
+            if self.cached_bytes > target_bytes:
+                dropped += self._evict_round(target_bytes)
+        return dropped
+
+    def _evict_round(self, target_bytes: int) -> int:
+        """One pass of the hand over the oldest metas, at most once over each.
+
+        Victims are collected first: looking for the first key of a dict from which many first keys
+        were taken walks over the gaps every time.
+        """
+        cache, dirty = self.cache, self.dirty
+        excess = self.cached_bytes - target_bytes
+        spared: list[bytes] = []
+        victims: list[bytes] = []
+        for key, meta in cache.items():
+            if excess <= 0:
+                break
+            if meta.hot or key in dirty:
+                meta.hot = False
+                spared.append(key)
+            else:
+                excess -= meta.charge
+                victims.append(key)
+        for key in spared:
+            cache[key] = cache.pop(key)
+        for key in victims:
+            meta = cache.pop(key)
+            self.cached_bytes -= meta.charge
+            meta.charge = 0
+        return len(victims)
+
+
+class Keyspace:
+    """All databases over one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        databases: int = 16,
+        cache_bytes: int = 64 << 20,
+        encodings: Mapping[int, int] | None = None,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.cache_bytes = cache_bytes
+        self.encodings = dict(encodings or {})
+        self.policies: Sequence[Policy] = ()
+        self.tier = Tier()
+        self.string_limit = 512 << 20
+        """The longest string in bytes, `proto-max-bulk-len`."""
+        self.stream_node_entries = 100
+        """Rough trimming takes away so many entries at a time (stream-node-max-entries)."""
+        self.cache_evictions = 0
+        self._check_format()
+        self.versions = Versions(store, clock)
+        self._namespaces = int.from_bytes(store.get(rows.NAMESPACES_ROW) or b"", "big")
+        self.databases = [
+            Database(index, name + b":") for index, name in enumerate(self._load_names(databases))
+        ]
+        for database in self.databases:
+            database.load_counts(store)
+        self.cursors = Cursors()
+        self.witnesses: dict[bytes, tuple[bytes, bool]] = {}
+        """A row of collections without a count, and whether it was found from the end."""
+        self.dirty = False
+        """Whether metas or counts wait for the next commit."""
+        self._turns = 0
+        self.signals = KeySignals()
+        self.on_event: Callable[[int, str, str, bytes], None] | None = None
+        """Called with (database, class, event, key) of what commands did, if anybody listens."""
+        self.thinned: deque[tuple[bytes, bytes]] = deque(maxlen=64)
+        """Ranges in which a long command deleted many rows: worth compacting."""
+        self.building: set[int] = set()
+        """Versions that a long command is still writing: not garbage yet."""
+
+    def policy(self, database: Database, key: bytes) -> Policy | None:
+        """The first policy that speaks of the key."""
+        for policy in self.policies:
+            if policy.covers(database.index, key):
+                return policy
+        return None
+
+    def encoding(self, database: Database, type_: int, key: bytes) -> int:
+        """The encode-version of a new key."""
+        if self.policies:
+            policy = self.policy(database, key)
+            if policy is not None and type_ in policy.encodings:
+                return policy.encodings[type_]
+        return self.encodings.get(type_, 0)
+
+    def raise_generation(self) -> Callable[[], None]:
+        """Leave all cache entries behind; the new generation joins the next commit.
+
+        Call what it returns when that commit has ended: the cache is usable if it went well.
+        """
+        stored = int.from_bytes(self.store.get(rows.GENERATION_ROW) or b"", "big")
+        raw = rows.U32.pack((max(self.tier.generation, stored) + 1) & 0xFFFFFFFF)
+        committed = self.tier.begin_generation(int.from_bytes(raw, "big"))
+        self.store.pending[rows.GENERATION_ROW] = raw
+
+        def ended() -> None:
+            if self.store.get(rows.GENERATION_ROW) == raw:
+                committed()
+
+        return ended
+
+    def _check_format(self) -> None:
+        raw = self.store.get(rows.FORMAT_ROW)
+        if raw is None:
+            self.store.pending[rows.FORMAT_ROW] = rows.U32.pack(rows.LAYOUT)
+            return
+        found = int.from_bytes(raw, "big")
+        if found > rows.LAYOUT:
+            raise StoreUnavailable(
+                f"the store has format {found}; this version reads up to {rows.LAYOUT}"
+            )
+
+    def _load_names(self, count: int) -> list[bytes]:
+        """The namespace of each database; at first a database's own number."""
+        raw = self.store.get(rows.DATABASES_ROW)
+        names = raw.split(b",") if raw else []
+        return names + [str(index).encode() for index in range(len(names), count)]
+
+    def _save_names(self) -> None:
+        names = b",".join(database.ns[:-1] for database in self.databases)
+        self.store.pending[rows.DATABASES_ROW] = names
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything waits for a commit."""
+        return self.dirty or bool(self.store.pending or self.tier.applied)
+
+    def settle(self) -> None:
+        """Write what is decided so far, if that is cheap, so that a scan need not merge it.
+
+        Replies still wait for the end of the turn: early is never too early. A unit of work is
+        never split, since its writes are in its Txn until it has ended.
+        """
+        if self.dirty:
+            self.collect()
+        self.store.settle()
+
+    def commit(self, done: Done) -> None:
+        """Make everything since the last commit one batch. See `Store.commit`."""
+        self.collect()
+        if self.tier.applied:
+            done = self.tier.after(done)
+        self.store.commit(done)
+
+    def collect(self) -> None:
+        """Move dirty metas and counts into the pending rows, once per commit for each."""
+        pending = self.store.pending
+        encode = metas.encode
+        self.dirty = False
+        for database in self.databases:
+            if database.dirty:
+                grown = 0
+                for meta in database.dirty.values():
+                    row = meta.row
+                    value = pending[row] = encode(meta)
+                    cost = CACHED_META_BYTES + len(row) * 2 + len(value or b"")
+                    grown += cost - meta.charge
+                    meta.charge = cost
+                database.cached_bytes += grown
+                database.dirty.clear()
+            if database.counts_changed:
+                database.counts_changed = False
+                pending[rows.LIVE + database.ns] = rows.U64.pack(database.live)
+                pending[rows.EXPIRING + database.ns] = rows.U64.pack(database.expiring)
+
+    def trim(self) -> None:
+        """Bring the meta cache back under its limit, the largest database first.
+
+        Called at the end of every turn: reads fill the cache as well as writes do.
+        """
+        self._turns += 1
+        if self._turns % TRIM_EVERY:
+            return
+        total = sum(database.cached_bytes for database in self.databases)
+        if total <= self.cache_bytes:
+            return
+        largest = max(self.databases, key=lambda database: database.cached_bytes)
+        excess = total - self.cache_bytes * 15 // 16
+        self.cache_evictions += largest.evict(max(0, largest.cached_bytes - excess))
+
+    def flush(self, database: Database) -> None:
+        """Empty a database at once; the reclaimer deletes its rows later."""
+        self.signals.emit(database.index, self._listened_live_keys(database))
+        old = database.ns
+        database.forget()
+        self._namespaces += 1
+        database.ns = b"%d.%d:" % (database.index, self._namespaces)
+        database.live = database.expiring = 0
+        database.counts_changed = self.dirty = True
+        self.store.pending[rows.NAMESPACES_ROW] = rows.U64.pack(self._namespaces)
+        self.store.pending[rows.DROPPED + old] = b""
+        self._save_names()
+
+    def swap(self, first: Database, second: Database) -> None:
+        """Exchange the contents of two databases."""
+        if first is second:
+            return
+        listened = [
+            (base, key)
+            for base in (first, second)
+            for key in self.signals.keys_of(base.index)
+            if any(one.is_live(self, key) for one in (first, second))
+        ]
+        for name in Database.__slots__:
+            if name != "index":
+                one, other = getattr(first, name), getattr(second, name)
+                setattr(first, name, other)
+                setattr(second, name, one)
+        self._save_names()
+        for base, key in listened:
+            self.signals.emit(base.index, [key])
+
+    def _listened_live_keys(self, database: Database) -> list[bytes]:
+        """Live keys of a database that somebody listens to."""
+        return [key for key in self.signals.keys_of(database.index) if database.is_live(self, key)]
+
+    def probe(self) -> None:
+        """See whether the engine can be written; raises `StoreUnavailable`."""
+        self.store.engine.write({rows.FORMAT_ROW: rows.U32.pack(rows.LAYOUT)}, sync=True)
+
+    def find_garbage_again(self) -> None:
+        """Look through the whole queue of the dead at the next opportunity."""
+        for database in self.databases:
+            database.garbage_from = 0
+
+    def abandon(self) -> None:
+        """A commit failed: forget all that was decided since, and read the store again."""
+        self.store.pending.clear()
+        self.tier.applied.clear()
+        self.tier.doubt()
+        self.dirty = False
+        self._check_format()
+        self.versions.reload()
+        names = self._load_names(len(self.databases))
+        for database, name in zip(self.databases, names, strict=True):
+            database.ns = name + b":"
+            database.forget()
+            database.counts_changed = False
+            database.load_counts(self.store)

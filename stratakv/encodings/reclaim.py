@@ -1,0 +1,278 @@
+"""Reclaiming: due keys, dead incarnations and dropped namespaces, in small steps.
+
+Due keys come from the `e#` index, dead incarnations from the `g#` queue, dropped namespaces from
+`d#` rows. Each step deletes some rows and joins the next commit; a crash between two steps loses
+nothing and leaks nothing, since the queue's row goes last.
+
+A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
+So the two outermost rows of a large dead range stay as a fence around it until it is compacted, and
+the heads of the `e#` and `g#` queues are remembered instead of sought.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from stratakv.encodings import metas, rows
+from stratakv.encodings.keyspace import Database, Keyspace
+from stratakv.encodings.txn import Txn
+from stratakv.encodings.zset_remote import REMOTE_HEAD, is_remote, sub_of_garbage
+
+STEP_ROWS: Final = 100
+COMPACT_ROWS: Final = 10_000
+"""Ranges with fewer deleted rows are left to LevelDB's own compaction."""
+
+_DROPPED_SPAN: Final = (rows.DROPPED, rows.end_of(rows.DROPPED))
+
+
+class Compaction(NamedTuple):
+    """A range to compact, and the rows that go when that is done: its fence and its queue row."""
+
+    start: bytes
+    stop: bytes
+    leftovers: list[bytes]
+
+
+class Reclaimer:
+    """Deletes what is no longer reachable, a little at a time."""
+
+    def __init__(
+        self, keyspace: Keyspace, *, is_locked: Callable[[int, bytes], bool] = lambda *_: False
+    ) -> None:
+        self._keyspace = keyspace
+        self._store = keyspace.store
+        self._is_locked = is_locked
+        self._work: Iterator[None] | None = None
+        self._compactions: deque[Compaction] = deque()
+        self._closing: set[bytes] = set()
+        """Queue rows whose range waits for its compaction."""
+        self._drained_up_to: dict[bytes, bytes] = {}
+        """By namespace: where in the `g#` queue the work is, while there is some."""
+        self._expired_up_to: dict[bytes, tuple[int, bytes]] = {}
+        """By namespace: the time of the last key that expired, and its index row."""
+        self._next_due_ms: dict[int, int] = {}
+        self.expired_keys = 0
+        self.reclaimed_rows = 0
+        self.on_expired: Callable[[Database, bytes], None] | None = None
+
+    def work(self, deadline: float, *, expire: bool = True) -> bool:
+        """Work until the deadline (perf_counter); says whether there is more to do."""
+        if self._work is None:
+            self._work = self._round(expire)
+        for _ in self._work:
+            if time.perf_counter() >= deadline:
+                return True
+        self._work = None
+        return False
+
+    def reset(self) -> None:
+        """Deletions may have been lost with a failed commit: begin again from what is stored."""
+        self._work = None
+        self._compactions.clear()
+        self._closing.clear()
+        self._expired_up_to.clear()
+        self._drained_up_to.clear()
+        self._keyspace.find_garbage_again()
+
+    def idle_seconds(self, longest: float) -> float:
+        """How long there is nothing to do, judging by the next key to expire."""
+        due = min(self._next_due_ms.values(), default=None)
+        if due is None:
+            return longest
+        return min(longest, max(0.001, (due - self._keyspace.clock.micros() / 1000) / 1000))
+
+    def next_compaction(self) -> Compaction | None:
+        """A range that is worth compacting, or None; taken from the queue.
+
+        Requires: the deletions so far are committed. Call `compacted` when it is done.
+        """
+        if self._keyspace.thinned:
+            return Compaction(*self._keyspace.thinned.popleft(), [])
+        return self._compactions.popleft() if self._compactions else None
+
+    def compacted(self, done: Compaction) -> None:
+        """Take the fence of a compacted range away."""
+        for row in done.leftovers:
+            self._store.pending[row] = None
+            self._closing.discard(row)
+
+    def backlog(self, limit: int = 1000) -> int:
+        """Dead incarnations and namespaces in the queue, counted up to a limit."""
+        found = sum(1 for _ in islice(self._store.scan_keys(*_DROPPED_SPAN), limit))
+        for database in self._keyspace.databases:
+            start = self._drained_up_to.get(database.ns)
+            if database.garbage_from is not None:
+                start = rows.garbage_row(database.ns, database.garbage_from, b"")
+            if start is not None:
+                stop = rows.end_of(rows.GARBAGE + database.ns)
+                found += sum(1 for _ in islice(self._store.scan_keys(start, stop), limit))
+        return found
+
+    def _round(self, expire: bool) -> Iterator[None]:
+        """One pass over everything; yields between steps."""
+        if expire:
+            self._next_due_ms.clear()
+            for database in self._keyspace.databases:
+                if database.expiring:
+                    yield from self._expire(database)
+        for database in self._keyspace.databases:
+            yield from self._drain_garbage(database)
+        yield from self._drain_namespaces()
+
+    # due keys
+
+    def _expire(self, database: Database) -> Iterator[None]:
+        while True:
+            ns = database.ns  # SWAPDB may come between two steps
+            now_ms = self._keyspace.clock.now_ms
+            stop = rows.end_of(rows.EXPIRY + ns)
+            found = list(islice(self._store.scan_keys(self._first_due(ns), stop), STEP_ROWS))
+            txn = Txn(self._keyspace, database)
+            stuck = 0
+            for row in found:
+                due_ms, key = rows.parse_expiry_row(ns, row)
+                if due_ms > now_ms:
+                    self._next_due_ms[database.index] = due_ms
+                    txn.apply()
+                    return
+                stuck += not self._expire_key(txn, database, row, due_ms, key)
+                if not stuck:
+                    self._expired_up_to[ns] = (due_ms, row)
+            txn.apply()
+            if len(found) < STEP_ROWS or stuck:
+                return
+            yield
+
+    def _first_due(self, ns: bytes) -> bytes:
+        """Where the live rows of the index begin; at its start if the clock was set back."""
+        due_ms, row = self._expired_up_to.get(ns, (0, b""))
+        if row and due_ms <= self._keyspace.clock.now_ms:
+            return row
+        return rows.EXPIRY + ns
+
+    def _expire_key(
+        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
+    ) -> bool:
+        """Drop a due key; False if a long command holds it."""
+        if self._is_locked(database.index, key):
+            return False
+        txn.budget = STEP_ROWS
+        meta = database.cache.get(key) or database.load(self._store, key)
+        if meta.expire_ms != due_ms or meta.type == metas.ABSENT:
+            txn.delete(row)  # an index row without its key: heal it
+            return True
+        txn.drop(key)
+        self.expired_keys += 1
+        if self.on_expired is not None:
+            self.on_expired(database, key)
+        return True
+
+    # dead rows
+
+    def _drain_garbage(self, database: Database) -> Iterator[None]:
+        if database.garbage_from is None:
+            return
+        ns = database.ns  # the queue's own, whatever SWAPDB or FLUSHDB do between two steps
+        start = rows.garbage_row(ns, database.garbage_from, b"")
+        stop = rows.end_of(rows.GARBAGE + ns)
+        database.garbage_from = None
+        while True:
+            found = list(islice(self._store.scan_keys(start, stop), STEP_ROWS))
+            for row in found:
+                version = rows.parse_garbage_row(ns, row)[0]
+                if version in self._keyspace.building:
+                    database.queue_garbage(version)
+                    continue
+                # Steps lie between the list and this row: a long command may have published it.
+                if row in self._closing or self._store.get(row) is None:
+                    continue
+                self._drained_up_to[ns] = row
+                yield from self._drain_incarnation(ns, row)
+                yield
+            if len(found) < STEP_ROWS:
+                self._drained_up_to.pop(ns, None)
+                return
+            start = found[-1] + b"\0"
+
+    def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[None]:
+        sub = sub_of_garbage(ns, row)
+        if is_remote(self._store.get(row) or b"") and not self._unlink(ns, sub):
+            self._keyspace.find_garbage_again()
+            return
+        path = sub[2:]
+        yield from self._delete_ranges(row, [prefix + path for prefix in rows.PATH_PREFIXES])
+
+    def _unlink(self, ns: bytes, sub: bytes) -> bool:
+        """Delete the scores of a sorted set v3; False if its Redis is away: then later."""
+        tier = self._keyspace.tier
+        if not tier.storage.ready:
+            return False
+        tier.storage.ask((b"UNLINK", tier.store_name(sub, len(ns))), _ignore)
+        return True
+
+    def _unlink_namespace(self, ns: bytes) -> Iterator[None]:
+        """The scores of all sorted sets v3 of a dropped namespace."""
+        if not self._keyspace.tier.storage.ready:
+            return
+        prefix = rows.META + ns
+        for number, (row, raw) in enumerate(self._store.scan(prefix, rows.end_of(prefix))):
+            if raw[1::-1] == REMOTE_HEAD:
+                version = int.from_bytes(raw[2:10], "big")
+                self._unlink(ns, rows.sub_prefix(row, len(ns), version))
+            if not number % STEP_ROWS:
+                yield
+
+    def _drain_namespaces(self) -> Iterator[None]:
+        dropped = list(self._store.scan_keys(*_DROPPED_SPAN))
+        for row in dropped:
+            if row not in self._closing:
+                yield from self._unlink_namespace(row[2:])
+                prefixes = [prefix + row[2:] for prefix in rows.KEYED_PREFIXES]
+                yield from self._delete_ranges(row, prefixes)
+
+    def _delete_ranges(self, queue_row: bytes, prefixes: list[bytes]) -> Iterator[None]:
+        """Delete the rows under some prefixes, and the row that queued them when all are gone."""
+        fences: list[tuple[bytes, bytes]] = []
+        for prefix in prefixes:
+            fence = yield from self._delete_range(prefix, rows.end_of(prefix))
+            if fence is not None:
+                fences.append(fence)
+        if not fences:
+            self._store.pending[queue_row] = None
+            return
+        self._closing.add(queue_row)
+        for first, last in fences[:-1]:
+            self._compactions.append(Compaction(first, last, []))
+        leftovers = [row for fence in fences for row in fence]
+        self._compactions.append(Compaction(*fences[-1], [*leftovers, queue_row]))
+
+    def _delete_range(
+        self, start: bytes, stop: bytes
+    ) -> Generator[None, None, tuple[bytes, bytes] | None]:
+        """Delete the rows of a range; of a large one all but the outermost, which it returns."""
+        edges: list[bytes] = []
+        total = 0
+        at = start
+        while True:
+            found = list(islice(self._store.scan_keys(at, stop), STEP_ROWS))
+            total += len(found)
+            self.reclaimed_rows += len(found)
+            edges += found
+            for row in edges[1:-1]:
+                self._store.pending[row] = None
+            edges = edges[:1] + edges[1:][-1:]
+            if len(found) < STEP_ROWS:
+                break
+            at = found[-1] + b"\0"
+            yield
+        if total >= COMPACT_ROWS:
+            return edges[0], edges[1]
+        for row in edges:
+            self._store.pending[row] = None
+        return None
+
+
+def _ignore(reply: Any) -> None:
+    """Scores that stay behind take room, and are never read."""

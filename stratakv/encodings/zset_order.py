@@ -1,0 +1,98 @@
+"""Walks over the order of a sorted set that do not wade through what was deleted.
+
+LevelDB keeps deleted rows until it compacts, and a scan has to step over each of them. A queue
+deletes at one end, again and again: after a hundred thousand ZPOPMIN the next one took 20 ms. So
+the outermost live rows seen by earlier walks are remembered, and later walks begin there.
+
+What is remembered is worth something only together with the very Meta object it was seen under:
+a meta that was never committed, was evicted or was read again is another object, and then the walk
+begins at the prefix, as ever. Whoever changes `k#` rows calls `widen` or `keep`.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from stratakv.encodings import zset_tier
+from stratakv.encodings.metas import Meta
+from stratakv.encodings.rows import end_of
+from stratakv.encodings.txn import UNLIMITED, Txn
+
+REMEMBERED: Final = 10_000
+
+
+class Limits(NamedTuple):
+    """All `k#` rows lie in [low, high) as long as `meta` is the key's meta."""
+
+    meta: Meta
+    low: bytes
+    high: bytes
+
+
+_limits: dict[bytes, Limits] = {}
+"""By the prefix of the set's rows."""
+
+
+def walk(
+    txn: Txn,
+    meta: Meta,
+    start: bytes = b"",
+    stop: bytes | None = None,
+    *,
+    reverse: bool = False,
+    limit: int = UNLIMITED,
+) -> Iterable[bytes]:
+    """The first `limit` row keys of the set's order, or of its part in [start, stop)."""
+    if meta.encoding:
+        return zset_tier.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
+    known = _known(meta)
+    low = max(start, known.low)
+    high = known.high if stop is None else min(stop, known.high)
+    if low >= high:
+        return []
+    found = txn.scan_keys(low, high, reverse=reverse, limit=limit)
+    if isinstance(found, list) and not txn.rows and limit:
+        _observe(known, low, high, found, reverse=reverse)
+    return found
+
+
+def _known(meta: Meta) -> Limits:
+    known = _limits.get(meta.sub)
+    if known is None or known.meta is not meta:
+        return Limits(meta, meta.order, end_of(meta.order))
+    return known
+
+
+def _observe(known: Limits, low: bytes, high: bytes, found: list[bytes], *, reverse: bool) -> None:
+    """Remember the outermost row that a walk from an end of the set has found.
+
+    Requires: the Txn has no writes of its own, which might never be committed.
+    """
+    if not reverse and low == known.low:
+        seen = known._replace(low=found[0] if found else high)
+    elif reverse and high == known.high:
+        seen = known._replace(high=found[0] + b"\0" if found else low)
+    else:
+        return
+    if seen != known:
+        _remember(seen)
+
+
+def _remember(limits: Limits) -> None:
+    sub = limits.meta.sub
+    if sub not in _limits and len(_limits) >= REMEMBERED:
+        del _limits[next(iter(_limits))]
+    _limits[sub] = limits
+
+
+def widen(old: Meta, new: Meta, row: bytes) -> None:
+    """A row was put; `new` is the meta from then on, which may be the same."""
+    known = _limits.get(old.sub)
+    if known is not None and known.meta is old:
+        _limits[old.sub] = Limits(new, min(known.low, row), max(known.high, row + b"\0"))
+
+
+def keep(old: Meta, new: Meta) -> None:
+    """Rows were only deleted; `new` is the meta from then on."""
+    known = _limits.get(old.sub)
+    if known is not None and known.meta is old:
+        _limits[old.sub] = known._replace(meta=new)

@@ -1,0 +1,395 @@
+"""Every error a client can see, in Redis's words; each text stands once, here.
+
+A `CommandError` is raised where the mistake is known and becomes a reply in one place, the
+dispatcher. The first word is the error code that clients match on.
+"""
+
+
+class CommandError(Exception):
+    """A command was refused; `text` is the error line without the leading '-' and the CRLF."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.text = text
+
+    @property
+    def code(self) -> bytes:
+        """The first word: ERR, WRONGTYPE, ..."""
+        return self.text.split(b" ", 1)[0]
+
+
+class Corrupt(CommandError):
+    """A stored row cannot be read; the text names the client's key."""
+
+    def __init__(self, key: bytes, reason: str) -> None:
+        super().__init__(b"ERR corrupt value stored at key %b: %b" % (quote(key), reason.encode()))
+
+
+class StoreUnavailable(Exception):
+    """The store cannot be opened, or refuses to write; the message is for the operator."""
+
+
+def quote(raw: bytes) -> bytes:
+    """Client bytes made safe for an error line: printable, without CR and LF, at most 128 bytes."""
+    shown = raw[:128].decode("latin-1").translate(_ESCAPES)
+    return b"'" + shown.encode("latin-1") + b"'"
+
+
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
+
+
+WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value"
+NOT_INTEGER = b"ERR value is not an integer or out of range"
+NOT_FLOAT = b"ERR value is not a valid float"
+MIN_OR_MAX_NOT_FLOAT = b"ERR min or max is not a float"
+MIN_OR_MAX_NOT_LEX = b"ERR min or max not valid string range item"
+NAN_OR_INFINITY = b"ERR increment would produce NaN or Infinity"
+OVERFLOW = b"ERR increment or decrement would overflow"
+OUT_OF_RANGE = b"ERR index out of range"
+NOT_POSITIVE = b"ERR value is out of range, must be positive"
+SYNTAX = b"ERR syntax error"
+NO_SUCH_KEY = b"ERR no such key"
+INVALID_CURSOR = b"ERR invalid cursor"
+SAME_OBJECT = b"ERR source and destination objects are the same"
+DB_OUT_OF_RANGE = b"ERR DB index is out of range"
+STRING_TOO_LONG = b"ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+OFFSET_OUT_OF_RANGE = b"ERR offset is out of range"
+DECREMENT_OVERFLOW = b"ERR decrement would overflow"
+LCS_NOT_STRINGS = b"ERR The specified keys must contain string values"
+LCS_LEN_AND_IDX = b"ERR If you want both the length and indexes, please just use IDX."
+LCS_TOO_LARGE = b"ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+BIT_OFFSET = b"ERR bit offset is not an integer or out of range"
+NOT_A_BIT = b"ERR bit is not an integer or out of range"
+BIT_ARGUMENT = b"ERR The bit argument must be 1 or 0."
+BITOP_NOT = b"ERR BITOP NOT must be called with a single source key."
+BITFIELD_TYPE = (
+    b"ERR Invalid bitfield type. Use something like i16 u8. "
+    b"Note that u64 is not supported but i64 is."
+)
+BITFIELD_OVERFLOW = b"ERR Invalid OVERFLOW type specified"
+BITFIELD_RO = b"ERR BITFIELD_RO only supports the GET subcommand"
+NOT_IN_MULTI = b"ERR Command not allowed inside a transaction"
+NO_AUTH = b"NOAUTH Authentication required."
+NO_SCRIPT = b"NOSCRIPT No matching script. Please use EVAL."
+MAX_CLIENTS = b"ERR max number of clients reached"
+NX_WITH_OTHERS = b"ERR NX and XX, GT or LT options at the same time are not compatible"
+GT_WITH_LT = b"ERR GT and LT options at the same time are not compatible"
+SCORES_NOT_FLOAT = b"ERR One or more scores can't be converted into double"
+NO_LFU = (
+    b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+    b"Please note that when switching between policies at runtime LRU and LFU data "
+    b"will take some time to adjust."
+)
+
+SCORE_NAN = b"ERR resulting score is not a number (NaN)"
+NX_WITH_XX = b"ERR XX and NX options at the same time are not compatible"
+GT_LT_OR_NX = b"ERR GT, LT, and/or NX options at the same time are not compatible"
+INCR_OF_MANY = b"ERR INCR option supports a single increment-element pair"
+LIMIT_OF_RANKS = (
+    b"ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
+)
+SCORES_OF_LEX = b"ERR syntax error, WITHSCORES not supported in combination with BYLEX"
+WEIGHT_NOT_FLOAT = b"ERR weight value is not a float"
+NUMKEYS = b"ERR numkeys should be greater than 0"
+COUNT = b"ERR count should be greater than 0"
+NEGATIVE_LIMIT = b"ERR LIMIT can't be negative"
+VALUE_OUT_OF_RANGE = b"ERR value is out of range"
+NOT_NEGATABLE = (
+    b"ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+)
+
+BEYOND_INT32 = b"ERR value is out of range, value must between -2147483648 and 2147483647"
+MONITOR_AND_KEYS = b"ERR Replica can't interact with the keyspace"
+WRONG_PASSWORD = b"WRONGPASS invalid username-password pair or user is disabled."
+NO_PASSWORD_SET = (
+    b"ERR AUTH <password> called without any password configured for the default user. "
+    b"Are you sure your configuration is correct?"
+)
+HELLO_NEEDS_AUTH = (
+    b"NOAUTH HELLO must be called with the client already authenticated, otherwise the "
+    b"HELLO AUTH <user> <pass> option can be used to authenticate the client and "
+    b"select the RESP protocol version at the same time"
+)
+NO_PROTOCOL = b"NOPROTO unsupported protocol version"
+BAD_PROTOCOL = b"ERR Protocol version is not an integer or out of range"
+BAD_CLIENT_NAME = b"ERR Client names cannot contain spaces, newlines or special characters."
+NO_SUCH_CLIENT = b"ERR No such client"
+BAD_CLIENT_ID = b"ERR Invalid client ID"
+CLIENT_ID_TOO_LOW = b"ERR client-id should be greater than 0"
+PAUSE_MODE = b"ERR CLIENT PAUSE mode must be WRITE or ALL"
+NO_TRACKING_MODE = (
+    b"ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+    b"OPTOUT mode enabled"
+)
+TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
+TIMEOUT_NEGATIVE = b"ERR timeout is negative"
+CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
+NO_SHUTDOWN = b"ERR No shutdown in progress."
+BAD_COUNT_FROM_MINUS_ONE = b"ERR count should be greater than or equal to -1"
+RELOAD_OPTIONS = b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."
+NO_CONFIG_FILE = b"ERR The server is running without a config file"
+INVALID_COMMAND = b"ERR Invalid command specified"
+COMMAND_WITHOUT_KEYS = b"ERR The command has no key arguments"
+COMMAND_ARGUMENT_COUNT = b"ERR Invalid number of arguments specified for command"
+COMMAND_ARGUMENTS = b"ERR Invalid arguments specified for command"
+
+HASH_VALUE_NOT_INTEGER = b"ERR hash value is not an integer"
+HASH_VALUE_NOT_FLOAT = b"ERR hash value is not a float"
+VALUE_NAN_OR_INFINITY = b"ERR value is NaN or Infinity"
+MORE_KEYS_THAN_ARGS = b"ERR Number of keys can't be greater than number of args"
+
+RANK_ZERO = (
+    b"ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... "
+    b"or use negative to start from the end of the list"
+)
+COUNT_NEGATIVE = b"ERR COUNT can't be negative"
+MAXLEN_NEGATIVE = b"ERR MAXLEN can't be negative"
+TIMEOUT_NOT_FLOAT = b"ERR timeout is not a float or out of range"
+
+NOT_HLL = b"WRONGTYPE Key is not a valid HyperLogLog string value."
+BROKEN_HLL = b"INVALIDOBJ Corrupted HLL object detected"
+KEY_DOES_NOT_EXIST = b"ERR The specified key does not exist"
+HLL_NOT_SPARSE = b"ERR HLL encoding is not sparse"
+
+BUSY_KEY = b"BUSYKEY Target key name already exists."
+BAD_DUMP_FOOTER = b"ERR DUMP payload version or checksum are wrong"
+BAD_DUMP = b"ERR Bad data format"
+RESTORE_TTL = b"ERR Invalid TTL value, must be >= 0"
+RESTORE_IDLETIME = b"ERR Invalid IDLETIME value, must be >= 0"
+RESTORE_FREQ = b"ERR Invalid FREQ value, must be >= 0 and <= 255"
+
+GEO_UNIT = b"ERR unsupported unit provided. please use M, KM, FT, MI"
+GEO_RADIUS = b"ERR need numeric radius"
+GEO_WIDTH = b"ERR need numeric width"
+GEO_HEIGHT = b"ERR need numeric height"
+GEO_NEGATIVE_RADIUS = b"ERR radius cannot be negative"
+GEO_NEGATIVE_BOX = b"ERR height or width cannot be negative"
+GEO_NO_MEMBER = b"ERR could not decode requested zset member"
+GEO_COUNT = b"ERR COUNT must be > 0"
+GEO_ANY = b"ERR the ANY argument requires COUNT argument"
+
+STREAM_ID = b"ERR Invalid stream ID specified as stream command argument"
+STREAM_ID_ZERO = b"ERR The ID specified in XADD must be greater than 0-0"
+STREAM_ID_TOO_SMALL = (
+    b"ERR The ID specified in XADD is equal or smaller than the target stream top item"
+)
+STREAM_EXHAUSTED = b"ERR The stream has exhausted the last possible ID, unable to add more items"
+STREAM_INTERVAL_START = b"ERR invalid start ID for the interval"
+STREAM_INTERVAL_END = b"ERR invalid end ID for the interval"
+TRIM_TWICE = b"ERR syntax error, MAXLEN and MINID options at the same time are not compatible"
+TRIM_MAXLEN = b"ERR The MAXLEN argument must be >= 0."
+TRIM_LIMIT = b"ERR The LIMIT argument must be >= 0."
+TRIM_LIMIT_ALONE = b"ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
+TRIM_LIMIT_EXACT = b"ERR syntax error, LIMIT cannot be used without the special ~ option"
+TRIM_NOTHING = b"ERR syntax error, XTRIM must be called with a trimming strategy"
+XSETID_ADDED = b"ERR entries_added must be positive"
+XSETID_GIVEN_DELETED = (
+    b"ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id"
+)
+XSETID_TOP = b"ERR The ID specified in XSETID is smaller than the target stream top item"
+XSETID_LENGTH = (
+    b"ERR The entries_added specified in XSETID is smaller than the target stream length"
+)
+GROUP_OF_XREAD = b"ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
+NOACK_OF_XREAD = b"ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
+UNBALANCED_STREAMS = (
+    b"ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified."
+)
+GROUP_MISSING = b"ERR Missing GROUP option for XREADGROUP"
+LAST_ID_OF_GROUP = (
+    b"ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of "
+    b"this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would "
+    b"just return an empty result set."
+)
+NEW_OF_XREAD = (
+    b"ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> "
+    b"<consumer> option."
+)
+GROUP_EXISTS = b"BUSYGROUP Consumer Group name already exists"
+GROUP_WITHOUT_KEY = (
+    b"ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to "
+    b"use the MKSTREAM option to create an empty stream automatically."
+)
+ENTRIES_READ = b"ERR value for ENTRIESREAD must be positive or -1"
+GROUP_GONE = b"NOGROUP the consumer group this client was blocked on no longer exists"
+STREAM_GONE = b"UNBLOCKED the stream key no longer exists"
+XCLAIM_MIN_IDLE = b"ERR Invalid min-idle-time argument for XCLAIM"
+XCLAIM_IDLE = b"ERR Invalid IDLE option argument for XCLAIM"
+XCLAIM_TIME = b"ERR Invalid TIME option argument for XCLAIM"
+XCLAIM_RETRYCOUNT = b"ERR Invalid RETRYCOUNT option argument for XCLAIM"
+XAUTOCLAIM_MIN_IDLE = b"ERR Invalid min-idle-time argument for XAUTOCLAIM"
+XAUTOCLAIM_COUNT = b"ERR COUNT must be > 0"
+XAUTOCLAIM_MEMORY = b"ERR Insufficient memory, failed allocating transient memory, COUNT too high."
+
+SCRIPT_NO_ARGUMENT = b"ERR Please specify at least one argument for this redis lib call"
+SCRIPT_BAD_ARGUMENT = b"ERR Lua redis lib command arguments must be strings or integers"
+SCRIPT_UNKNOWN_COMMAND = b"ERR Unknown Redis command called from script"
+SCRIPT_WRONG_ARITY = b"ERR Wrong number of args calling Redis command from script"
+SCRIPT_NOT_ALLOWED = b"ERR This Redis command is not allowed from script"
+SCRIPT_READ_ONLY = b"ERR Write commands are not allowed from read-only scripts."
+SCRIPT_MAY_WRITE = b"ERR Can not execute a script with write flag using *_ro command."
+SCRIPT_OUT_OF_MEMORY = b"ERR not enough memory for the script (script-memory-limit)"
+SCRIPT_FLUSH_MODE = b"ERR SCRIPT FLUSH only support SYNC|ASYNC option"
+SCRIPT_DEBUG_MODE = b"ERR Use SCRIPT DEBUG YES/SYNC/NO"
+NO_SCRIPT_RUNS = b"NOTBUSY No scripts in execution right now."
+UNKILLABLE = (
+    b"UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
+    b"either wait the script termination or kill the server in a hard way using the SHUTDOWN "
+    b"NOSAVE command."
+)
+BUSY_SCRIPT = (
+    b"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+)
+BUSY_FUNCTION = (
+    b"BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+)
+NEGATIVE_KEYS = b"ERR Number of keys can't be negative"
+BAD_NUMBER_OF_KEYS = b"ERR Bad number of keys provided"
+NO_SUCH_FUNCTION = b"ERR Function not found"
+NO_SUCH_LIBRARY = b"ERR Library not found"
+FUNCTION_FLUSH_MODE = b"ERR FUNCTION FLUSH only supports SYNC|ASYNC option"
+RESTORE_POLICY = b"ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."
+
+
+def wrong_type() -> CommandError:
+    """The key holds a value of another type."""
+    return CommandError(WRONG_TYPE)
+
+
+def syntax() -> CommandError:
+    """An option is unknown, misplaced or contradicts another."""
+    return CommandError(SYNTAX)
+
+
+def not_integer() -> CommandError:
+    """An argument should have been a signed 64-bit integer."""
+    return CommandError(NOT_INTEGER)
+
+
+def not_float() -> CommandError:
+    """An argument should have been a floating point number."""
+    return CommandError(NOT_FLOAT)
+
+
+def wrong_arity(name: str) -> CommandError:
+    """The number of arguments does not fit; `name` is `get` or `config|set`."""
+    return CommandError(b"ERR wrong number of arguments for '%b' command" % name.encode())
+
+
+def invalid_expire(name: str) -> CommandError:
+    """An expire-time is zero, negative or beyond 64 bits."""
+    return CommandError(b"ERR invalid expire time in '%b' command" % name.encode())
+
+
+def unsupported_option(option: bytes) -> CommandError:
+    """EXPIRE does not know the option."""
+    return CommandError(b"ERR Unsupported option %b" % option.split(b"\0")[0])
+
+
+def no_input_keys(name: str) -> CommandError:
+    """ZUNION and its like were told to take fewer than one key."""
+    return CommandError(b"ERR at least 1 input key is needed for '%b' command" % name.encode())
+
+
+def misconf(reason: str) -> CommandError:
+    """The store refuses writes, usually because the disk is full."""
+    return CommandError(
+        b"MISCONF StrataKV cannot write to its store: %b. "
+        b"Reads go on; writes resume by themselves when the store can be written again."
+        % reason.encode("utf-8", "replace").replace(b"\r", b" ").replace(b"\n", b" ")
+    )
+
+
+def wrong_subcommand(container: str, word: bytes) -> CommandError:
+    """A subcommand is unknown or has the wrong number of arguments, found out by the handler."""
+    return CommandError(
+        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP."
+        % (word[:128], container.encode())
+    )
+
+
+def unknown_pfdebug(word: bytes) -> CommandError:
+    """PFDEBUG knows no such subcommand."""
+    return CommandError(b"ERR Unknown PFDEBUG subcommand '%b'" % word.split(b"\0")[0])
+
+
+def geo_store_shows(option: str) -> CommandError:
+    """A search that stores what it finds was asked to show distances or the like, too."""
+    return CommandError(
+        b"ERR %b is not compatible with WITHDIST, WITHHASH and WITHCOORD options" % option.encode()
+    )
+
+
+def geo_needs_one(options: str, name: str) -> CommandError:
+    """A search lacks its centre or its shape."""
+    return CommandError(
+        b"ERR exactly one of %b can be specified for %b" % (options.encode(), name.encode())
+    )
+
+
+def unknown_client_type(name: bytes) -> CommandError:
+    """CLIENT LIST or KILL names a class of clients that Redis does not have."""
+    return CommandError(b"ERR Unknown client type '%b'" % name)
+
+
+def no_group(key: bytes, group: bytes, where: bytes = b"") -> CommandError:
+    """A command needs a stream with that group."""
+    return CommandError(
+        b"NOGROUP No such key '%b' or consumer group '%b'%b" % (_c_text(key), _c_text(group), where)
+    )
+
+
+def no_group_of_key(key: bytes, group: bytes) -> CommandError:
+    """The stream is there, the group is not."""
+    return CommandError(
+        b"NOGROUP No such consumer group '%b' for key name '%b'" % (_c_text(group), _c_text(key))
+    )
+
+
+def unknown_claim_option(option: bytes) -> CommandError:
+    """XCLAIM does not know the option, or it is no ID."""
+    return CommandError(b"ERR Unrecognized XCLAIM option '%b'" % _c_text(option))
+
+
+def _c_text(raw: bytes) -> bytes:
+    """Bytes as C prints them: up to the first NUL."""
+    return raw.split(b"\0", 1)[0]
+
+
+def unknown_config(name: bytes) -> CommandError:
+    """CONFIG SET of a name that is no option."""
+    return CommandError(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % name)
+
+
+def config_refused(name: bytes, reason: str) -> CommandError:
+    """CONFIG SET changed nothing, because of this argument."""
+    return CommandError(
+        b"ERR CONFIG SET failed (possibly related to argument '%b') - %b" % (name, reason.encode())
+    )
+
+
+def subscriber_only(command: str) -> CommandError:
+    """A subscriber of RESP2 can only change its subscriptions, or end."""
+    return CommandError(
+        b"ERR Can't execute '%b': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET"
+        b" are allowed in this context" % command.encode()
+    )
+
+
+def zset_store_away(reason: str) -> CommandError:
+    """A sorted set v3 whose scores cannot be reached."""
+    return CommandError(
+        b"ERR the scores of this sorted set are in the Redis of zset-store-url, and that is not"
+        b" available: %b" % reason.encode()
+    )
+
+
+NO_SUCH_VERSION = b"ERR no such encode-version: 0 to 3"
+REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
+
+
+def no_block_in_scripts(name: bytes) -> CommandError:
+    """XREAD BLOCK in a script."""
+    return CommandError(b"ERR %b command is not allowed with BLOCK option from scripts" % name)

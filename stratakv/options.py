@@ -1,0 +1,395 @@
+"""The options: one line each, from which flags, environment, file, CONFIG and the docs follow.
+
+Flags win, then environment variables (`STRATAKV_` and the name in capitals), then the TOML file,
+then the default. A bad value is refused with its name, the value and what is allowed.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from stratakv.storage.cache.address import parse_address
+
+BYTE_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    "k": 1000,
+    "kb": 1 << 10,
+    "m": 1000**2,
+    "mb": 1 << 20,
+    "g": 1000**3,
+    "gb": 1 << 30,
+}
+_SIZE = re.compile(r"(\d+)([a-z]{0,2})")
+_DURATION = re.compile(r"(\d+)([smhd]?)")
+
+
+class BadOption(Exception):
+    """A value that an option does not take; the message is for the operator."""
+
+    def __init__(self, name: str, value: object, allowed: str, source: str = "") -> None:
+        where = f" ({source})" if source else ""
+        super().__init__(f"{name} = {value!r}{where}: {allowed}")
+        self.name = name
+        self.allowed = allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a value is read from text, shown as text, and described."""
+
+    parse: Callable[[str], Any]
+    show: Callable[[Any], str]
+    allowed: str
+
+
+def _number(low: int, high: int) -> Kind:
+    def parse(text: str) -> int:
+        number = int(text)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return Kind(parse, str, f"a whole number from {low} to {high}")
+
+
+def parse_size(text: str) -> int:
+    """Bytes, with an optional unit: 100, 64kb, 512mb, 1gb."""
+    match = _SIZE.fullmatch(text.lower())
+    if match is None or match[2] not in BYTE_UNITS:
+        raise ValueError
+    return int(match[1]) * BYTE_UNITS[match[2]]
+
+
+def _yes_no(text: str) -> bool:
+    return {"yes": True, "no": False, "true": True, "false": False}[text.lower()]
+
+
+def _one_of(*words: str) -> Kind:
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError
+        return text.lower()
+
+    return Kind(parse, str, "one of " + ", ".join(words))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _output_limits(text: str) -> str:
+    """Redis's `class hard soft seconds` groups, in bytes."""
+    words = text.split()
+    if not words or len(words) % 4:
+        raise ValueError
+    shown: list[str] = []
+    for at in range(0, len(words), 4):
+        name = "slave" if words[at] == "replica" else words[at]
+        if name not in ("normal", "slave", "pubsub"):
+            raise ValueError
+        hard, soft = parse_size(words[at + 1]), parse_size(words[at + 2])
+        shown.append(f"{name} {hard} {soft} {int(words[at + 3])}")
+    return " ".join(shown)
+
+
+def _octal(text: str) -> str:
+    if text and not 0 <= int(text, 8) <= 0o777:
+        raise ValueError
+    return text
+
+
+ALL_EVENT_CLASSES: Final = "g$lshzxetd"
+"""What the letter A of notify-keyspace-events stands for."""
+
+
+def _event_classes(text: str) -> frozenset[str]:
+    """The letters of notify-keyspace-events, with all that A stands for in its place."""
+    if not set(text) <= set("A" + ALL_EVENT_CLASSES + "KEmn"):
+        raise ValueError
+    return frozenset(text.replace("A", ALL_EVENT_CLASSES))
+
+
+def _show_event_classes(letters: frozenset[str]) -> str:
+    """Redis's order; A does not say whether n is there."""
+    classes = "".join(letter for letter in ALL_EVENT_CLASSES + "n" if letter in letters)
+    shown = "A" if classes.startswith(ALL_EVENT_CLASSES) else classes
+    return shown + "".join(letter for letter in "KEm" if letter in letters)
+
+
+def _redis_url(text: str) -> str:
+    if text:
+        parse_address(text)
+    return text
+
+
+def parse_seconds(text: str) -> int:
+    """A duration such as 90, 90s, 5m, 12h or 7d."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not int(match[1]):
+        raise ValueError
+    return int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[match[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """A `[[policy]]` of the file, as it stands there."""
+
+    match: str
+    db: int | None = None
+    hash: int | None = None
+    set: int | None = None
+    zset: int | None = None
+    cache: bool = True
+    cache_ttl: int | None = None
+    source: str = ""
+
+
+TEXT: Final = Kind(str, str, "text")
+REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
+DURATION: Final = Kind(parse_seconds, str, "a duration such as 90s, 5m, 12h or 7d")
+WORDS: Final = Kind(_words, " ".join, "words separated by spaces")
+SIZE: Final = Kind(parse_size, str, "a size in bytes, with b, kb, mb or gb if you like")
+YES_NO: Final = Kind(_yes_no, lambda value: "yes" if value else "no", "yes or no")
+PORT: Final = _number(0, 65535)
+PERMISSIONS: Final = Kind(_octal, str, "octal permissions such as 700")
+COUNT: Final = _number(0, 2**31 - 1)
+EVENTS: Final = Kind(_event_classes, _show_event_classes, "letters of Ag$lshzxeKEtmdn")
+LIMITS: Final = Kind(_output_limits, str, "groups of: normal|pubsub hard-bytes soft-bytes seconds")
+
+
+_ON_OFF = Kind(
+    lambda text: {"on": True, "off": False, "yes": True, "no": False}[text.lower()],
+    lambda value: "on" if value else "off",
+    "on or off",
+)
+_RULE_KINDS: Final = {
+    "match": TEXT,
+    "db": COUNT,
+    "hash": _number(0, 3),
+    "set": _number(0, 3),
+    "zset": _number(0, 3),
+    "cache": _ON_OFF,
+    "cache_ttl": DURATION,
+}
+
+
+def option(default: Any, kind: Kind, doc: str, *, live: bool = False) -> Any:
+    """Declare an option; a `live` one can be changed with CONFIG SET."""
+    return field(default=default, metadata={"kind": kind, "doc": doc, "live": live})
+
+
+@dataclass(slots=True)
+class Options:
+    """Everything that can be configured. Names have hyphens where Python has underscores."""
+
+    bind: tuple[str, ...] = option(("127.0.0.1",), WORDS, "addresses to listen on")
+    port: int = option(6380, PORT, "TCP port; 0 takes a free one and prints it")
+    unixsocket: str = option("", TEXT, "path of a unix socket to listen on as well")
+    unixsocketperm: str = option("", PERMISSIONS, "octal permissions of the unix socket")
+    http_port: int = option(9121, PORT, "port of /metrics and /healthz; 0 takes a free one")
+    http: bool = option(True, YES_NO, "serve /metrics and /healthz at all")
+    dir: str = option("./stratakv-data", TEXT, "data directory")
+    engine: str = option("leveldb", _one_of("leveldb", "memory"), "where rows are kept")
+    databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
+    durability: str = option(
+        "os",
+        _one_of("os", "everysec", "always"),
+        "os survives kill -9; everysec loses at most a second at a power failure; always fsyncs",
+        live=True,
+    )
+    requirepass: str = option("", TEXT, "password that clients must give", live=True)
+    maxclients: int = option(10000, _number(1, 2**31 - 1), "clients at once", live=True)
+    timeout: int = option(0, COUNT, "seconds until an idle client is cut; 0 never", live=True)
+    tcp_keepalive: int = option(300, COUNT, "seconds between TCP keepalives; 0 none", live=True)
+    tcp_backlog: int = option(511, COUNT, "length of the listen queue")
+    proto_max_bulk_len: int = option(512 << 20, SIZE, "largest argument and string", live=True)
+    client_output_buffer_limit: str = option(
+        "normal 268435456 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+        LIMITS,
+        "unsent bytes at which a client that does not read is cut",
+        live=True,
+    )
+    client_query_buffer_limit: int = option(
+        1 << 30, SIZE, "largest request in the making", live=True
+    )
+    meta_cache_bytes: int = option(
+        96 << 20, SIZE, "decoded metas and string values in memory", live=True
+    )
+    block_cache_bytes: int = option(64 << 20, SIZE, "LevelDB's block cache")
+    write_buffer_bytes: int = option(16 << 20, SIZE, "LevelDB's memtable")
+    bloom_bits: int = option(10, _number(0, 32), "LevelDB's bloom filter, bits per row")
+    max_open_files: int = option(1000, _number(64, 1_000_000), "LevelDB's open tables")
+    compression: bool = option(True, YES_NO, "compress LevelDB's blocks with snappy")
+    hash_encoding: int = option(
+        0,
+        _number(0, 3),
+        "encode-version of new hashes: 0 exact, 1 blind writes; 2 and 3 the same with Redis cache",
+        live=True,
+    )
+    set_encoding: int = option(
+        0,
+        _number(0, 3),
+        "encode-version of new sets: 0 exact, 1 blind writes; 2 and 3 the same with Redis cache",
+        live=True,
+    )
+    zset_encoding: int = option(
+        0,
+        _number(0, 3),
+        "encode-version of new sorted sets: 0 ordered in the store, 1 in Redis, 2 in Redis by short"
+        " names, 3 scores in Redis alone",
+        live=True,
+    )
+    cache_url: str = option("", REDIS_URL, "a Redis as cache tier; empty for none", live=True)
+    zset_store_url: str = option("", REDIS_URL, "the Redis that keeps sorted sets v3", live=True)
+    zset_store_may_evict: bool = option(
+        False, YES_NO, "accept a zset-store that evicts keys, and so loses data"
+    )
+    cache_timeout: int = option(
+        50, _number(1, 60_000), "milliseconds until a silent Redis is bypassed", live=True
+    )
+    zset_store_timeout: int = option(
+        1000, _number(1, 60_000), "milliseconds until a silent zset-store is an error", live=True
+    )
+    cache_ttl: int = option(86_400, DURATION, "how long cache entries live", live=True)
+    notify_keyspace_events: frozenset[str] = option(
+        frozenset(), EVENTS, "events that are published: K and E with classes, A for all", live=True
+    )
+    slowlog_log_slower_than: int = option(
+        10000, _number(-1, 2**31 - 1), "microseconds; -1 logs nothing", live=True
+    )
+    slowlog_max_len: int = option(128, COUNT, "entries that the slow log keeps", live=True)
+    latency_monitor_threshold: int = option(
+        0, COUNT, "milliseconds from which LATENCY records events; 0 none", live=True
+    )
+    busy_reply_threshold: int = option(
+        5000, COUNT, "milliseconds after which a running script is logged; 0 never", live=True
+    )
+    script_memory_limit: int = option(256 << 20, SIZE, "memory of one Lua state", live=True)
+    log_level: str = option(
+        "warning", _one_of("debug", "info", "warning", "error"), "how much is logged"
+    )
+    log_format: str = option("text", _one_of("text", "json"), "how log lines look")
+    policies: tuple[PolicyRule, ...] = ()
+
+
+def declared() -> dict[str, Field[Any]]:
+    """The options by their hyphenated names."""
+    return {
+        entry.name.replace("_", "-"): entry for entry in fields(Options) if "kind" in entry.metadata
+    }
+
+
+def parse(name: str, text: str, source: str = "") -> Any:
+    """The value of an option out of its text; raises `BadOption`."""
+    kind: Kind = declared()[name].metadata["kind"]
+    try:
+        return kind.parse(text)
+    except (ValueError, KeyError):
+        raise BadOption(name, text, f"must be {kind.allowed}", source) from None
+
+
+def show(options: Options, name: str) -> str:
+    """An option's value as CONFIG GET prints it."""
+    entry = declared()[name]
+    kind: Kind = entry.metadata["kind"]
+    return kind.show(getattr(options, entry.name))
+
+
+def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | None) -> Options:
+    """Put the options together; raises `BadOption` for the first bad value."""
+    texts: dict[str, tuple[str, str]] = {}
+    options = Options()
+    if file is not None:
+        entries, lines = _read_file(file)
+        options.policies = tuple(_read_rules(entries.pop("policy", []), file, lines))
+        for name, text in _texts(entries, file):
+            texts[name] = (text, f"in {file}")
+    for name in declared():
+        variable = "STRATAKV_" + name.replace("-", "_").upper()
+        if variable in environment:
+            texts[name] = (environment[variable], f"from {variable}")
+    for name, text in flags.items():
+        texts[name] = (text, f"from --{name}")
+    for name, (text, source) in texts.items():
+        setattr(options, name.replace("-", "_"), parse(name, text, source))
+    check_tier(options, {name: source for name, (_, source) in texts.items()})
+    return options
+
+
+def check_tier(options: Options, sources: Mapping[str, str]) -> None:
+    """Refuse versions that need a Redis where none is configured."""
+    for kind in ("hash", "set", "zset"):
+        name = f"{kind}-encoding"
+        version = getattr(options, f"{kind}_encoding")
+        _check_version(options, kind, version, name, sources.get(name, ""))
+        for rule in options.policies:
+            _check_version(options, kind, getattr(rule, kind) or 0, f"{kind}", rule.source)
+
+
+def _check_version(options: Options, kind: str, version: int, name: str, source: str) -> None:
+    if kind == "zset" and version == 3:
+        if not options.zset_store_url:
+            raise BadOption(name, version, "needs a zset-store-url", source)
+    elif version > (0 if kind == "zset" else 1) and not options.cache_url:
+        raise BadOption(name, version, "needs a cache-url", source)
+
+
+def _read_file(file: Path) -> tuple[dict[str, Any], list[str]]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        return tomllib.loads(text), text.splitlines()
+    except OSError as error:
+        raise BadOption("config", str(file), f"cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadOption("config", str(file), f"is not valid TOML: {error}") from None
+
+
+def _read_rules(tables: Any, file: Path, lines: list[str]) -> Iterable[PolicyRule]:
+    """The `[[policy]]` tables of a file; raises `BadOption` with the line of the bad one."""
+    starts = [at for at, line in enumerate(lines, 1) if line.strip().startswith("[[policy]]")]
+    if not isinstance(tables, list):
+        raise BadOption("policy", tables, "must be [[policy]] tables", f"in {file}")
+    for number, table in enumerate(tables):
+        line = starts[number] if number < len(starts) else 0
+        yield _read_rule(table, f"{file}, line {line}")
+
+
+def _read_rule(table: Mapping[str, Any], source: str) -> PolicyRule:
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        kind = _RULE_KINDS.get(name.replace("-", "_"))
+        if kind is None:
+            raise BadOption(name, value, "is not part of a policy", source)
+        try:
+            values[name.replace("-", "_")] = kind.parse(_as_text(value))
+        except (ValueError, KeyError):
+            raise BadOption(name, value, f"must be {kind.allowed}", source) from None
+    if "match" not in values:
+        raise BadOption("policy", dict(table), "needs a match", source)
+    return PolicyRule(source=source, **values)
+
+
+def _texts(entries: Mapping[str, Any], file: Path) -> Iterable[tuple[str, str]]:
+    for key, value in entries.items():
+        name = key.replace("_", "-")
+        if name not in declared():
+            raise BadOption(key, value, "is not an option", f"in {file}")
+        yield name, _as_text(value)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(str(item) for item in value)
+    return str(value)
+
+
+def from_environment() -> Mapping[str, str]:
+    """The process's environment."""
+    return os.environ

@@ -1,0 +1,1 @@
+"""Clients: sockets, RESP, sessions, dispatch and the commands."""

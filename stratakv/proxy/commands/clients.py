@@ -1,0 +1,338 @@
+"""CLIENT: what the server knows of its clients, and what can be done about them."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from stratakv import errors
+from stratakv.encodings.numbers import parse_int
+from stratakv.errors import CommandError
+from stratakv.proxy.args import Args, integer
+from stratakv.proxy.commands.connection import checked_name
+from stratakv.proxy.helptext import help_of
+from stratakv.proxy.replies import NO_REPLY, OK, Members, Reply, Status, Text
+from stratakv.proxy.session import MONITORING, MUTED, SKIP_NEXT, SKIP_THIS, SUBSCRIBED, Session
+from stratakv.proxy.table import command, container
+
+_ANY = "noscript loading stale"
+_ADMIN = "admin noscript loading stale"
+_TYPES = (b"normal", b"master", b"replica", b"slave", b"pubsub")
+
+Test = Callable[[Session], bool]
+
+container("CLIENT", since="2.4.0")
+
+
+@command("CLIENT HELP", "loading stale", since="5.0.0")
+def client_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("CLIENT")
+
+
+# the own connection
+
+
+@command("CLIENT ID", _ANY, since="5.0.0")
+def client_id(session: Session) -> int:
+    """Return the number of this connection."""
+    return session.id
+
+
+@command("CLIENT GETNAME", _ANY, since="2.6.9")
+def client_getname(session: Session) -> bytes | None:
+    """Return the name of this connection."""
+    return session.name or None
+
+
+@command("CLIENT SETNAME connection-name", _ANY, since="2.6.9")
+def client_setname(session: Session, name: bytes) -> Reply:
+    """Name this connection."""
+    session.name = checked_name(name)
+    return OK
+
+
+@command("CLIENT SETINFO <LIB-NAME libname|LIB-VER libver>", _ANY, arity=4, since="7.2.0")
+def client_setinfo(session: Session, attribute: bytes, value: bytes) -> Reply:
+    """Name the client library and its version."""
+    word = attribute.upper()
+    if word not in (b"LIB-NAME", b"LIB-VER"):
+        raise CommandError(b"ERR Unrecognized option '%b'" % attribute)
+    if any(not 33 <= byte <= 126 for byte in value):
+        text = b"ERR %b cannot contain spaces, newlines or special characters."
+        raise CommandError(text % word.lower())
+    if word == b"LIB-NAME":
+        session.library_name = value
+    else:
+        session.library_version = value
+    return OK
+
+
+@command("CLIENT REPLY <ON|OFF|SKIP>", _ANY, since="3.2.0")
+def client_reply(session: Session, mode: bytes) -> Reply:
+    """Turn replies on or off, or skip the next one."""
+    word = mode.upper()
+    if word == b"ON":
+        session.guards &= ~(MUTED | SKIP_NEXT | SKIP_THIS)
+        return OK
+    if word == b"OFF":
+        session.guards = session.guards & ~(SKIP_NEXT | SKIP_THIS) | MUTED
+    elif word != b"SKIP":
+        raise errors.syntax()
+    elif not session.guards & MUTED or session.guards & SKIP_THIS:
+        session.guards = session.guards & ~SKIP_THIS | MUTED | SKIP_NEXT
+    return NO_REPLY
+
+
+@command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0")
+def client_no_evict(session: Session, mode: bytes) -> Reply:
+    """Spare this client when clients are cut for their memory."""
+    word = mode.upper()
+    if word not in (b"ON", b"OFF"):
+        raise errors.syntax()
+    session.no_evict = word == b"ON"
+    return OK
+
+
+@command("CLIENT GETREDIR", _ANY, since="6.0.0")
+def client_getredir(session: Session) -> int:
+    """Return -1: invalidation messages are not redirected."""
+    return -1
+
+
+@command("CLIENT TRACKINGINFO", _ANY, since="6.2.0")
+def client_trackinginfo(session: Session) -> Reply:
+    """Return the state of client-side caching: off."""
+    return {b"flags": Members([b"off"]), b"redirect": -1, b"prefixes": []}
+
+
+@command(
+    "CLIENT TRACKING <ON|OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]]"
+    " [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
+    _ANY,
+    since="6.0.0",
+)
+def client_tracking(session: Session, mode: bytes, *options: bytes) -> Reply:
+    """Turn client-side caching off; it cannot be turned on."""
+    word = mode.upper()
+    if word == b"ON":
+        raise CommandError(b"ERR client-side caching is not supported")
+    if word != b"OFF":
+        raise errors.syntax()
+    return OK
+
+
+@command("CLIENT CACHING <YES|NO>", _ANY, since="6.0.0")
+def client_caching(session: Session, mode: bytes) -> Reply:
+    """Refuse: client-side caching is off."""
+    raise CommandError(errors.NO_TRACKING_MODE)
+
+
+# all connections
+
+
+@command("CLIENT INFO", _ANY, since="6.2.0")
+def client_info(session: Session) -> Text:
+    """Describe this connection."""
+    return Text(_describe(session, running=_request_bytes(b"client", b"info")) + b"\n")
+
+
+@command(
+    "CLIENT LIST [TYPE <NORMAL|MASTER|REPLICA|PUBSUB>] [ID client-id [client-id ...]]",
+    _ADMIN,
+    since="2.4.0",
+)
+def client_list(session: Session, *arguments: bytes) -> Text:
+    """List the connections, one on a line."""
+    args = Args(arguments)
+    sessions: Iterable[Session] = session.server.sessions.values()
+    if args and args.peek() == b"TYPE" and len(args) == 2:
+        args.take()
+        wanted = _of_type(args.take())
+        sessions = [one for one in sessions if wanted(one)]
+    elif args and args.peek() == b"ID" and len(args) >= 2:
+        args.take()
+        sessions = _with_ids(session, args.rest())
+    args.finish()
+    running = _request_bytes(b"client", b"list", *arguments)
+    lines = [_describe(one, running=running if one is session else 0) for one in sessions]
+    return Text(b"".join(line + b"\n" for line in lines))
+
+
+def _request_bytes(*words: bytes) -> int:
+    """The size of a request on the wire: Redis has it in its buffer while it runs."""
+    return sum(len(b"$%d\r\n%b\r\n" % (len(word), word)) for word in words) + len(
+        b"*%d\r\n" % len(words)
+    )
+
+
+def _with_ids(session: Session, texts: Iterable[bytes]) -> list[Session]:
+    numbers = [integer(text, errors.BAD_CLIENT_ID) for text in texts]
+    sessions = session.server.sessions
+    return [sessions[number] for number in numbers if number in sessions]
+
+
+def _of_type(name: bytes) -> Test:
+    """A test for Redis's classes of clients; ours are normal ones and subscribers."""
+    word = name.lower()
+    if word not in _TYPES:
+        raise errors.unknown_client_type(name)
+    return lambda session: word == (b"pubsub" if session.guards & SUBSCRIBED else b"normal")
+
+
+def _describe(session: Session, running: int) -> bytes:
+    """A line of CLIENT LIST; `running` is the size of the request that asks for it."""
+    connection, pubsub = session.connection, session.server.pubsub
+    now = time.monotonic()
+    unsent = connection.unsent
+    fields = {
+        "id": session.id,
+        "addr": connection.address,
+        "laddr": connection.local_address,
+        "fd": connection.descriptor,
+        "name": session.name.decode("latin-1"),
+        "age": int(time.time() - session.created),
+        "idle": int(now - session.last_active),
+        "flags": _flags(session),
+        "db": session.txn.db.index,
+        "sub": pubsub.channels.count_of(session),
+        "psub": pubsub.patterns.count_of(session),
+        "ssub": pubsub.shard_channels.count_of(session),
+        "multi": -1 if session.transaction is None else len(session.transaction.queue),
+        "qbuf": connection.unparsed + running,
+        **dict.fromkeys(("qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl"), 0),
+        "oll": len(session.backlog),
+        "omem": unsent,
+        "tot-mem": unsent + connection.unparsed,
+        "events": "rw" if unsent else "r",
+        "cmd": session.last_command or "NULL",
+        "user": session.user.decode("latin-1"),
+        "redir": -1,
+        "resp": session.encoding.version,
+    }
+    return " ".join(f"{name}={value}" for name, value in fields.items()).encode("latin-1")
+
+
+def _flags(session: Session) -> str:
+    flags = "O" if session.guards & MONITORING else ""
+    flags += "P" if session.guards & SUBSCRIBED else ""
+    flags += "x" if session.transaction is not None else ""
+    flags += "b" if session.waiting else ""
+    flags += "c" if session.closing else ""
+    flags += "U" if session.connection.local_address.startswith("/") else ""
+    flags += "e" if session.no_evict else ""
+    return flags or "N"
+
+
+@command(
+    "CLIENT KILL <ip:port|[ID client-id] [TYPE <NORMAL|MASTER|SLAVE|REPLICA|PUBSUB>]"
+    " [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME <YES|NO>]>",
+    _ADMIN,
+    arity=-3,
+    since="2.4.0",
+)
+def client_kill(session: Session, *arguments: bytes) -> Reply:
+    """Close connections: the one of an address, or all that pass the filters."""
+    if len(arguments) == 1:
+        if not _kill(session, [_has_address(arguments[0])], skip_me=False):
+            raise CommandError(errors.NO_SUCH_CLIENT)
+        return OK
+    if len(arguments) % 2:
+        raise errors.syntax()
+    tests: list[Test] = []
+    skip_me = True
+    for option, value in zip(arguments[::2], arguments[1::2], strict=True):
+        word = option.upper()
+        if word == b"SKIPME" and value.upper() in (b"YES", b"NO"):
+            skip_me = value.upper() == b"YES"
+        elif word in _FILTERS:
+            tests.append(_FILTERS[word](value))
+        else:
+            raise errors.syntax()
+    return _kill(session, tests, skip_me=skip_me)
+
+
+def _kill(session: Session, tests: list[Test], *, skip_me: bool) -> int:
+    """Close all that pass; returns how many."""
+    chosen = [
+        one
+        for one in session.server.sessions.values()
+        if all(test(one) for test in tests) and not (skip_me and one is session)
+    ]
+    for one in chosen:
+        if one is session:
+            one.closing = True  # after the reply
+        else:
+            one.connection.abort()
+    return len(chosen)
+
+
+def _has_address(value: bytes) -> Test:
+    address = value.decode("latin-1")
+    return lambda session: session.connection.address == address
+
+
+def _has_local_address(value: bytes) -> Test:
+    address = value.decode("latin-1")
+    return lambda session: session.connection.local_address == address
+
+
+def _has_id(value: bytes) -> Test:
+    number = parse_int(value)
+    if number is None or number < 1:
+        raise CommandError(errors.CLIENT_ID_TOO_LOW)
+    return lambda session: session.id == number
+
+
+def _has_user(value: bytes) -> Test:
+    if value != b"default":
+        raise CommandError(b"ERR No such user '%b'" % value)
+    return lambda session: session.user == value
+
+
+_FILTERS: dict[bytes, Callable[[bytes], Test]] = {
+    b"ID": _has_id,
+    b"TYPE": _of_type,
+    b"USER": _has_user,
+    b"ADDR": _has_address,
+    b"LADDR": _has_local_address,
+}
+
+
+@command("CLIENT PAUSE timeout [WRITE|ALL]", _ADMIN, since="2.9.50")
+def client_pause(session: Session, timeout: bytes, *mode: bytes) -> Reply:
+    """Hold commands back for a while: all of them, or those that write."""
+    if len(mode) > 1:
+        raise errors.wrong_subcommand("CLIENT", session.request[1])
+    word = mode[0].upper() if mode else b"ALL"
+    if word not in (b"WRITE", b"ALL"):
+        raise CommandError(errors.PAUSE_MODE)
+    guards = session.server.dispatcher.guards
+    guards.pause(milliseconds(timeout) / 1000, writes_only=word == b"WRITE")
+    return OK
+
+
+def milliseconds(text: bytes) -> int:
+    """A time-out in milliseconds, or Redis's words for what is wrong with it."""
+    number = integer(text, errors.TIMEOUT_NOT_INTEGER)
+    if number < 0:
+        raise CommandError(errors.TIMEOUT_NEGATIVE)
+    return number
+
+
+@command("CLIENT UNPAUSE", _ADMIN, since="6.2.0")
+def client_unpause(session: Session) -> Reply:
+    """End a pause."""
+    session.server.dispatcher.guards.unpause()
+    return OK
+
+
+@command("CLIENT UNBLOCK client-id [TIMEOUT|ERROR]", _ADMIN, since="5.0.0")
+def client_unblock(session: Session, client: bytes, *mode: bytes) -> int:
+    """End the wait of a blocked client."""
+    if len(mode) > 1:
+        raise errors.wrong_subcommand("CLIENT", session.request[1])
+    if mode and mode[0].upper() not in (b"TIMEOUT", b"ERROR"):
+        raise CommandError(b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+    other = session.server.sessions.get(integer(client))
+    failing = bool(mode) and mode[0].upper() == b"ERROR"
+    blocked = session.server.dispatcher.blocked
+    return int(other is not None and blocked.unblock(other, with_error=failing))

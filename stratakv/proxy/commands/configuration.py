@@ -1,0 +1,79 @@
+"""CONFIG: read and change the settings of a running server."""
+
+from stratakv import errors
+from stratakv.errors import CommandError
+from stratakv.proxy.config_values import Refused
+from stratakv.proxy.helptext import help_of
+from stratakv.proxy.replies import OK, Reply, Status
+from stratakv.proxy.session import Session
+from stratakv.proxy.settings import Settings
+from stratakv.proxy.table import TABLE, command, container
+
+_ADMIN = "admin noscript loading stale"
+
+container("CONFIG", since="2.0.0")
+
+
+@command("CONFIG HELP", "loading stale", since="5.0.0")
+def config_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("CONFIG")
+
+
+@command("CONFIG GET parameter [parameter ...]", _ADMIN, since="2.0.0")
+def config_get(session: Session, *patterns: bytes) -> Reply:
+    """Return the settings whose names match one of the patterns."""
+    found: dict[str, tuple[str, str]] = {}
+    for pattern in patterns:
+        for name, value in session.server.settings.matching(pattern.decode("latin-1")).items():
+            found.setdefault(name.lower(), (name, value))
+    return {name.encode("latin-1"): value.encode() for name, value in found.values()}
+
+
+@command("CONFIG SET parameter value [parameter value ...]", _ADMIN, since="2.0.0")
+def config_set(session: Session, *pairs: bytes) -> Reply:
+    """Change settings: all of them, or none if one is refused."""
+    if len(pairs) % 2:
+        raise errors.syntax()
+    settings = session.server.settings
+    names = [name.decode("latin-1") for name in pairs[::2]]
+    _check_names(settings, names)
+    changes = []
+    for name, value in zip(names, pairs[1::2], strict=True):
+        try:
+            changes.append(settings.check(name.lower(), value.decode("utf-8", "surrogateescape")))
+        except Refused as refusal:
+            raise errors.config_refused(name.lower().encode("latin-1"), str(refusal)) from None
+    for change in changes:
+        settings.apply(change)
+    return OK
+
+
+def _check_names(settings: Settings, names: list[str]) -> None:
+    """Refuse names that are unknown, cannot be set, or stand there twice."""
+    lowered = [name.lower() for name in names]
+    for at, name in enumerate(names):
+        if lowered[at] not in settings:
+            raise errors.unknown_config(name.encode("latin-1"))
+        reason = settings.immutable(lowered[at])
+        if not reason and lowered[at] in lowered[:at]:
+            reason = "duplicate parameter"
+        if reason:
+            raise errors.config_refused(name.encode("latin-1"), reason)
+
+
+@command("CONFIG RESETSTAT", _ADMIN, since="2.0.0")
+def config_resetstat(session: Session) -> Reply:
+    """Start the counters of INFO anew."""
+    session.server.stats.reset()
+    session.server.housekeeper.reclaimer.expired_keys = 0
+    for entry in TABLE.values():
+        for one in (entry, *entry.subcommands.values()):
+            one.reset_stats()
+    return OK
+
+
+@command("CONFIG REWRITE", _ADMIN, since="2.8.0")
+def config_rewrite(session: Session) -> Reply:
+    """Refuse: settings are kept where they were given, in flags, environment or file."""
+    raise CommandError(errors.NO_CONFIG_FILE)

@@ -1,0 +1,148 @@
+"""Connection commands: who the client is, and how it wants to be spoken to."""
+
+import hmac
+
+from stratakv import errors
+from stratakv.encodings.numbers import parse_int
+from stratakv.errors import CommandError
+from stratakv.proxy.args import integer
+from stratakv.proxy.replies import OK, PONG, RESP2, RESP3, Reply, Status
+from stratakv.proxy.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
+from stratakv.proxy.table import command
+
+REDIS_VERSION = b"7.0.15"
+"""The Redis whose behaviour we follow: clients choose what to use by it."""
+
+_NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"
+
+
+@command("PING [message]", "fast", traits="subscriber")
+def ping(session: Session, *message: bytes) -> Reply:
+    """Answer PONG, or the message."""
+    if len(message) > 1:
+        raise errors.wrong_arity("ping")
+    if session.guards & SUBSCRIBED and not session.resp3:
+        return [b"pong", *(message or (b"",))]
+    return message[0] if message else PONG
+
+
+@command("ECHO message", "loading stale fast")
+def echo(session: Session, message: bytes) -> bytes:
+    """Answer with the message."""
+    return message
+
+
+@command("SELECT index", "loading stale fast")
+def select(session: Session, index: bytes) -> Reply:
+    """Use another database."""
+    number = integer(index)
+    if not -(1 << 31) <= number < 1 << 31:
+        raise CommandError(errors.BEYOND_INT32)
+    if not 0 <= number < len(session.server.txns):
+        raise CommandError(errors.DB_OUT_OF_RANGE)
+    session.select(number)
+    return OK
+
+
+@command("QUIT", _NEVER_LOGGED_IN, arity=-1, traits="immediate subscriber")
+def quit_(session: Session, *_: bytes) -> Reply:
+    """Answer OK and close the connection."""
+    session.closing = True
+    return OK
+
+
+@command("RESET", _NEVER_LOGGED_IN, traits="immediate subscriber", since="6.2.0")
+def reset(session: Session) -> Reply:
+    """Make the connection as it was at the start."""
+    session.server.dispatcher.guards.unwatch(session)
+    session.server.pubsub.forget(session)
+    session.end_transaction()
+    session.reset()
+    if session.server.password:
+        session.connection.expect_password(session)
+    return Status(b"RESET")
+
+
+@command("AUTH [username] password", _NEVER_LOGGED_IN)
+def auth(session: Session, *credentials: bytes) -> Reply:
+    """Authenticate with the password of the server."""
+    if len(credentials) > 2:
+        raise errors.syntax()
+    if len(credentials) == 1 and not session.server.password:
+        raise CommandError(errors.NO_PASSWORD_SET)
+    user, password = (b"default", *credentials)[-2:]
+    authenticate(session, user, password)
+    return OK
+
+
+def authenticate(session: Session, user: bytes, password: bytes) -> None:
+    """Let the client in, or raise WRONGPASS; without a password anybody is the default user."""
+    expected = session.server.password
+    if user != b"default" or (expected and not hmac.compare_digest(password, expected)):
+        raise CommandError(errors.WRONG_PASSWORD)
+    session.connection.authenticated(session)
+    session.user = user
+
+
+@command(
+    "HELLO [protover [AUTH username password] [SETNAME clientname]]",
+    _NEVER_LOGGED_IN,
+    since="6.0.0",
+)
+def hello(session: Session, *arguments: bytes) -> Reply:
+    """Choose the protocol, authenticate and name the connection in one step."""
+    protocol = _parse_protocol(arguments[0]) if arguments else 0
+    credentials, name = _parse_hello_options(arguments[1:])
+    if credentials is not None:
+        authenticate(session, *credentials)
+    if session.guards & MUST_AUTHENTICATE:
+        raise CommandError(errors.HELLO_NEEDS_AUTH)
+    if name is not None:
+        session.name = name
+    if protocol:
+        session.encoding = RESP3 if protocol == 3 else RESP2
+    return {
+        b"server": b"redis",
+        b"version": REDIS_VERSION,
+        b"proto": session.encoding.version,
+        b"id": session.id,
+        b"mode": b"standalone",
+        b"role": b"master",
+        b"modules": [],
+    }
+
+
+def _parse_protocol(text: bytes) -> int:
+    protocol = parse_int(text)
+    if protocol is None:
+        raise CommandError(errors.BAD_PROTOCOL)
+    if protocol not in (2, 3):
+        raise CommandError(errors.NO_PROTOCOL)
+    return protocol
+
+
+def _parse_hello_options(
+    options: tuple[bytes, ...],
+) -> tuple[tuple[bytes, bytes] | None, bytes | None]:
+    """(user and password, client name), each None where it was not given."""
+    credentials: tuple[bytes, bytes] | None = None
+    name: bytes | None = None
+    at = 0
+    while at < len(options):
+        word, left = options[at].upper(), len(options) - at - 1
+        if word == b"AUTH" and left >= 2:
+            credentials = options[at + 1], options[at + 2]
+            at += 3
+        elif word == b"SETNAME" and left >= 1:
+            name = checked_name(options[at + 1])
+            at += 2
+        else:
+            raise CommandError(b"ERR Syntax error in HELLO option '%b'" % options[at])
+    return credentials, name
+
+
+def checked_name(name: bytes) -> bytes:
+    """A client's name; raises unless all of it is printable and without spaces."""
+    if any(not 33 <= byte <= 126 for byte in name):
+        raise CommandError(errors.BAD_CLIENT_NAME)
+    return name

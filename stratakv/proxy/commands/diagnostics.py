@@ -1,0 +1,361 @@
+"""Commands that look inside a running server: SLOWLOG, LATENCY, MEMORY, MONITOR and DEBUG."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from stratakv import errors
+from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.sizes import stored_bytes
+from stratakv.encodings.txn import ROW_BUDGET, Txn
+from stratakv.errors import CommandError
+from stratakv.proxy import info
+from stratakv.proxy.args import Args
+from stratakv.proxy.helptext import help_of
+from stratakv.proxy.replies import (
+    NO_REPLY,
+    OK,
+    Attribute,
+    BigNumber,
+    Boolean,
+    Members,
+    Push,
+    Reply,
+    Several,
+    Status,
+    Text,
+)
+from stratakv.proxy.session import MONITORING, Session
+from stratakv.proxy.table import TABLE, Command, command, container
+
+_ADMIN = "admin noscript loading stale"
+
+# the slow log
+
+container("SLOWLOG", since="2.2.12")
+
+
+@command("SLOWLOG HELP", "loading stale", since="6.2.0")
+def slowlog_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("SLOWLOG")
+
+
+@command("SLOWLOG GET [count]", "admin loading stale", since="2.2.12")
+def slowlog_get(session: Session, *arguments: bytes) -> Reply:
+    """Return the latest calls that were slow: 10 of them, or `count`, or all with -1."""
+    if len(arguments) > 1:
+        raise errors.wrong_subcommand("SLOWLOG", session.request[1])
+    count = parse_int(arguments[0]) if arguments else 10
+    if count is None or count < -1:
+        raise CommandError(errors.BAD_COUNT_FROM_MINUS_ONE)
+    calls = session.server.stats.slow_calls
+    return [list(call) for call in islice(calls, count if count >= 0 else None)]
+
+
+@command("SLOWLOG LEN", "admin loading stale", since="2.2.12")
+def slowlog_len(session: Session) -> int:
+    """Return the number of calls in the slow log."""
+    return len(session.server.stats.slow_calls)
+
+
+@command("SLOWLOG RESET", "admin loading stale", since="2.2.12")
+def slowlog_reset(session: Session) -> Reply:
+    """Empty the slow log."""
+    session.server.stats.slow_calls.clear()
+    return OK
+
+
+# latency
+
+container("LATENCY", since="2.8.13")
+
+
+@command("LATENCY HELP", "loading stale", since="2.8.13")
+def latency_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("LATENCY")
+
+
+@command("LATENCY LATEST", _ADMIN, since="2.8.13")
+def latency_latest(session: Session) -> Reply:
+    """Return the last and the worst spike of each event."""
+    monitor = session.server.stats.latency
+    return [
+        [event.encode(), *history[-1], monitor.worst[event]]
+        for event, history in monitor.events.items()
+    ]
+
+
+@command("LATENCY HISTORY event", _ADMIN, since="2.8.13")
+def latency_history(session: Session, event: bytes) -> Reply:
+    """Return when an event had spikes, and how long they were."""
+    return [list(sample) for sample in _history(session, event)]
+
+
+@command("LATENCY RESET [event [event ...]]", _ADMIN, since="2.8.13")
+def latency_reset(session: Session, *events: bytes) -> int:
+    """Forget the spikes of some events, or of all."""
+    return session.server.stats.latency.reset([event.decode("latin-1") for event in events])
+
+
+@command("LATENCY GRAPH event", _ADMIN, since="2.8.13")
+def latency_graph(session: Session, event: bytes) -> Text:
+    """Draw the spikes of an event."""
+    history = _history(session, event)
+    if not history:
+        raise CommandError(b"ERR No samples available for event '%b'" % event)
+    now, worst = int(time.time()), max(sample[1] for sample in history)
+    bars = "▁▂▃▄▅▆▇█"
+    drawn = "".join(bars[sample[1] * 7 // max(worst, 1)] for sample in history)
+    head = f"{event.decode('latin-1')}: {len(history)} spikes, the worst {worst} ms"
+    ages = f"from {now - history[0][0]} s to {now - history[-1][0]} s ago"
+    return Text(f"{head}, {ages}\n{drawn}\n".encode())
+
+
+@command("LATENCY DOCTOR", _ADMIN, since="2.8.13")
+def latency_doctor(session: Session) -> Text:
+    """Say in words what the latency monitor has seen."""
+    monitor = session.server.stats.latency
+    if not monitor.watching:
+        advice = "CONFIG SET latency-monitor-threshold <milliseconds>"
+        return Text(f"The latency monitor is off. Turn it on with {advice}.\n".encode())
+    if not monitor.events:
+        return Text(b"No spike so far.\n")
+    lines = [
+        f"{event}: {len(history)} seconds with a spike, the worst {monitor.worst[event]} ms."
+        for event, history in monitor.events.items()
+    ]
+    return Text("\n".join([*lines, "SLOWLOG GET shows which calls were slow.", ""]).encode())
+
+
+@command("LATENCY HISTOGRAM [command [command ...]]", _ADMIN, since="7.0.0")
+def latency_histogram(session: Session, *names: bytes) -> Reply:
+    """Return how many calls of a command took how long, cumulatively, in microseconds."""
+    wanted = [name.lower().decode("latin-1") for name in names]
+    entries = [one for entry in TABLE.values() for one in (entry, *entry.subcommands.values())]
+    return {
+        entry.name.encode(): {b"calls": entry.calls, b"histogram_usec": _histogram(entry)}
+        for entry in entries
+        if entry.calls and (not wanted or entry.name in wanted or entry.words[0] in wanted)
+    }
+
+
+def _history(session: Session, event: bytes) -> deque[tuple[int, int]]:
+    return session.server.stats.latency.events.get(event.decode("latin-1"), deque())
+
+
+def _histogram(entry: Command) -> dict[int, int]:
+    shown: dict[int, int] = {}
+    total = 0
+    for power, count in enumerate(entry.buckets):
+        if count:
+            total += count
+            shown[1 << power] = total
+    return shown
+
+
+# memory
+
+container("MEMORY", since="4.0.0")
+
+
+@command("MEMORY HELP", "loading stale", since="4.0.0")
+def memory_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("MEMORY")
+
+
+@command("MEMORY USAGE key [SAMPLES count]", "readonly", since="4.0.0")
+def memory_usage(txn: Txn, word: bytes, key: bytes, *options: bytes) -> int | None:
+    """Estimate the bytes that a key takes in the store."""
+    args = Args(options)
+    samples = 5
+    while args:
+        if args.option() != b"SAMPLES" or not args:
+            raise errors.syntax()
+        samples = args.integer()
+        if samples < 0:
+            raise errors.syntax()
+    return stored_bytes(txn, key, samples)
+
+
+@command("MEMORY STATS", "", since="4.0.0")
+def memory_stats(session: Session) -> Reply:
+    """Return where the memory of the process goes."""
+    server = session.server
+    used, peak = info.resident_bytes(), info.peak_bytes()
+    databases = server.keyspace.databases
+    keys = sum(database.live for database in databases)
+    cached = sum(database.cached_bytes for database in databases)
+    return {
+        b"peak.allocated": peak,
+        b"total.allocated": used,
+        b"startup.allocated": 0,
+        b"replication.backlog": 0,
+        b"clients.slaves": 0,
+        b"clients.normal": sum(one.connection.unsent for one in server.sessions.values()),
+        b"aof.buffer": 0,
+        b"overhead.total": used - min(used, cached),
+        b"keys.count": keys,
+        b"keys.bytes-per-key": used // keys if keys else 0,
+        b"dataset.bytes": cached,
+        b"dataset.percentage": cached / used * 100,
+        b"peak.percentage": used / peak * 100,
+        b"fragmentation": 1.0,
+    }
+
+
+@command("MEMORY DOCTOR", "", since="4.0.0")
+def memory_doctor(session: Session) -> Text:
+    """Say in words whether the memory of the process is as it should be."""
+    used, limit = info.resident_bytes(), session.server.keyspace.cache_bytes
+    shown, cache = info.human(used), info.human(limit)
+    return Text(f"The process occupies {shown}; its meta cache may grow to {cache}.\n".encode())
+
+
+@command("MEMORY MALLOC-STATS", "", since="4.0.0")
+def memory_malloc_stats(session: Session) -> Text:
+    """Return what LevelDB says of itself; Python's allocator has no statistics."""
+    return Text((session.server.store.engine.property("stats") or "none\n").encode())
+
+
+@command("MEMORY PURGE", "", since="4.0.0")
+def memory_purge(session: Session) -> Reply:
+    """Answer OK; memory goes back by itself."""
+    return OK
+
+
+# watching all commands
+
+
+@command("MONITOR", _ADMIN)
+def monitor(session: Session) -> Reply:
+    """Show every command that the server runs from now on."""
+    if session.guards & MONITORING:
+        return NO_REPLY
+    session.server.dispatcher.guards.watch(session)
+    session.guards |= MONITORING
+    return OK
+
+
+# DEBUG: what test suites need
+
+
+@command("DEBUG subcommand [argument [argument ...]]", _ADMIN)
+def debug(session: Session, subcommand: bytes, *arguments: bytes) -> Reply:
+    """Do what only tests want: sleep, stop active expiry, look at an object."""
+    handler, counts = _DEBUG.get(subcommand.upper(), (None, range(0)))
+    if handler is None or len(arguments) not in counts:
+        raise errors.wrong_subcommand("DEBUG", subcommand)
+    return handler(session, *arguments)
+
+
+def _no_op(session: Session, *arguments: bytes) -> Reply:
+    return OK
+
+
+def _sleep(session: Session, seconds: bytes) -> Reply:
+    """Only this client waits, with the keys of its transaction locked if it is in one."""
+    try:
+        duration = float(seconds)
+    except ValueError:
+        duration = 0.0
+    if not 0 < duration < float("inf"):
+        return OK
+    session.txn.expect_work(ROW_BUDGET + 1)  # in the room of long commands one can wait
+    server = session.server
+    server.patience.wait(lambda resume: server.loop.call_later(duration, resume))
+    return OK
+
+
+def _set_active_expire(session: Session, value: bytes) -> Reply:
+    session.server.housekeeper.active_expire = (parse_int(value) or 0) != 0
+    return OK
+
+
+def _allow_all_in_scripts(session: Session, value: bytes) -> Reply:
+    session.server.scripting.allows_all = (parse_int(value) or 0) != 0
+    return OK
+
+
+def _object(session: Session, key: bytes) -> Reply:
+    meta = session.txn.find(key)
+    if meta is None:
+        raise CommandError(errors.NO_SUCH_KEY)
+    encoding = TABLE[b"object"].subcommands[b"encoding"].handler(session.txn, b"encoding", key)
+    size = stored_bytes(session.txn, key, 5)
+    text = b"Value at:0x%012x refcount:1 encoding:%b serializedlength:%d lru:0 lru_seconds_idle:0"
+    return Status(text % (meta.version, encoding, size))
+
+
+def _reload(session: Session, *options: bytes) -> Reply:
+    """Forget what is cached, so that all that follows is read from the store."""
+    if not {option.upper() for option in options} <= {b"NOSAVE", b"NOFLUSH", b"MERGE"}:
+        raise CommandError(errors.RELOAD_OPTIONS)
+    keyspace = session.server.keyspace
+    keyspace.collect()
+    for database in keyspace.databases:
+        database.forget()
+    return OK
+
+
+def _error(session: Session, text: bytes) -> Reply:
+    return CommandError(text)
+
+
+def _protocol(session: Session, kind: bytes) -> Reply:
+    if kind.lower() not in _PROTOCOL:
+        text = b"ERR Wrong protocol type name. Please use one of the following: "
+        raise CommandError(text + b"|".join(_PROTOCOL))
+    if kind.lower() == b"push" and not session.resp3:
+        raise CommandError(b"ERR RESP2 is not supported by this command")
+    return _PROTOCOL[kind.lower()]
+
+
+def _help(session: Session) -> list[Status]:
+    lines = ["DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]
+    lines += sorted(name.decode() for name in _DEBUG)
+    return [Status(line.encode()) for line in lines]
+
+
+_PROTOCOL: dict[bytes, Reply] = {
+    b"string": b"Hello World",
+    b"integer": 12345,
+    b"double": 3.141,
+    b"bignum": BigNumber(b"1234567999999999999999999999999999999"),
+    b"null": None,
+    b"array": [0, 1, 2],
+    b"set": Members([0, 1, 2]),
+    b"map": {0: Boolean(False), 1: Boolean(True), 2: Boolean(False)},
+    b"attrib": Several(
+        [
+            Attribute({b"key-popularity": [b"key:123", 90]}),
+            b"Some real reply following the attribute",
+        ]
+    ),
+    b"push": Several(
+        [Push([b"server-cpu-usage", 42]), b"Some real reply following the push reply"]
+    ),
+    b"verbatim": Text(b"This is a verbatim\nstring"),
+    b"true": Boolean(True),
+    b"false": Boolean(False),
+}
+
+_Debug = Callable[..., Reply]
+_DEBUG: dict[bytes, tuple[_Debug, Sequence[int]]] = {
+    b"SLEEP": (_sleep, (1,)),
+    b"SET-ACTIVE-EXPIRE": (_set_active_expire, (1,)),
+    b"OBJECT": (_object, (1,)),
+    b"RELOAD": (_reload, range(4)),
+    b"LOADAOF": (_reload, (0,)),
+    b"ERROR": (_error, (1,)),
+    b"PROTOCOL": (_protocol, (1,)),
+    b"QUICKLIST-PACKED-THRESHOLD": (_no_op, (1,)),
+    b"CHANGE-REPL-ID": (_no_op, (0,)),
+    b"REPLICATE": (_no_op, range(1, 1024)),
+    b"SET-DISABLE-DENY-SCRIPTS": (_allow_all_in_scripts, (1,)),
+    b"REPLYBUFFER": (_no_op, (2,)),
+    b"HELP": (_help, (0,)),
+}

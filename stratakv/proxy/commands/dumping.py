@@ -1,0 +1,63 @@
+"""DUMP and RESTORE: keys as payloads that other servers restore."""
+
+from typing import Final
+
+from stratakv import errors
+from stratakv.encodings import rdb_reader, rdb_writer
+from stratakv.encodings.metas import NO_EXPIRY
+from stratakv.encodings.txn import Txn
+from stratakv.errors import CommandError
+from stratakv.proxy.args import INT64_MAX, INT64_MIN, Args, integer
+from stratakv.proxy.replies import OK, Reply
+from stratakv.proxy.table import command
+
+_MOST_FREQUENCY: Final = 255
+
+
+@command("DUMP key", "readonly", since="2.6.0")
+def dump(txn: Txn, key: bytes) -> bytes | None:
+    """Return a key's value as a payload for RESTORE."""
+    return rdb_writer.dump(txn, key)
+
+
+@command(
+    "RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+    "write denyoom",
+    since="2.6.0",
+)
+def restore(txn: Txn, key: bytes, ttl: bytes, payload: bytes, *words: bytes) -> Reply:
+    """Create a key from the payload that DUMP returned."""
+    options = _options(Args(words))
+    if b"REPLACE" not in options and txn.find(key) is not None:
+        raise CommandError(errors.BUSY_KEY)
+    expire_ms = _expire_ms(txn, ttl, is_absolute=b"ABSTTL" in options)
+    rdb_reader.restore(txn, key, payload, expire_ms)
+    return OK
+
+
+def _options(args: Args) -> set[bytes]:
+    """The words given; idle time and frequency are checked, but nothing keeps them."""
+    given: set[bytes] = set()
+    while args:
+        word = args.option()
+        if word == b"IDLETIME" and args and b"FREQ" not in given:
+            if args.integer() < 0:
+                raise CommandError(errors.RESTORE_IDLETIME)
+        elif word == b"FREQ" and args and b"IDLETIME" not in given:
+            if not 0 <= args.integer() <= _MOST_FREQUENCY:
+                raise CommandError(errors.RESTORE_FREQ)
+        elif word not in (b"REPLACE", b"ABSTTL"):
+            raise errors.syntax()
+        given.add(word)
+    return given
+
+
+def _expire_ms(txn: Txn, ttl: bytes, *, is_absolute: bool) -> int:
+    """The expire-time; one beyond 64 bits comes out in the past, as in Redis."""
+    amount = integer(ttl)
+    if amount < 0:
+        raise CommandError(errors.RESTORE_TTL)
+    if not amount:
+        return NO_EXPIRY
+    expire_ms = amount if is_absolute else amount + txn.now_ms
+    return expire_ms if expire_ms <= INT64_MAX else INT64_MIN

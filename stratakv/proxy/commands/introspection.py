@@ -1,0 +1,265 @@
+"""COMMAND: the table as clients ask for it."""
+
+from collections.abc import Iterator, Sequence
+
+from stratakv import errors
+from stratakv.encodings.globs import compile_glob
+from stratakv.encodings.numbers import parse_int
+from stratakv.errors import CommandError
+from stratakv.proxy import facts, syntax
+from stratakv.proxy.facts import KeySpec
+from stratakv.proxy.helptext import help_of
+from stratakv.proxy.replies import Members, Reply, Status
+from stratakv.proxy.session import Session
+from stratakv.proxy.syntax import Argument
+from stratakv.proxy.table import TABLE, Command, command
+
+_ANY = "loading stale"
+
+
+@command("COMMAND", _ANY, arity=-1, since="2.8.13")
+def command_(session: Session) -> Reply:
+    """Describe every command: arity, flags, key positions."""
+    return [_info(entry) for entry in TABLE.values()]
+
+
+@command("COMMAND HELP", _ANY, since="5.0.0")
+def command_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("COMMAND")
+
+
+@command("COMMAND COUNT", _ANY, since="2.8.13")
+def command_count(session: Session) -> int:
+    """Return the number of commands."""
+    return len(TABLE)
+
+
+@command("COMMAND INFO [command-name [command-name ...]]", _ANY, since="2.8.13")
+def command_info(session: Session, *names: bytes) -> Reply:
+    """Describe some commands, or all of them."""
+    if not names:
+        return command_(session)
+    found = [_find(name) for name in names]
+    return [_info(entry) if entry is not None else None for entry in found]
+
+
+@command("COMMAND DOCS [command-name [command-name ...]]", _ANY, since="7.0.0")
+def command_docs(session: Session, *names: bytes) -> Reply:
+    """Document some commands, or all of them."""
+    chosen = [_find(name) for name in names] if names else TABLE.values()
+    return {entry.name.encode(): _docs(entry) for entry in chosen if entry is not None}
+
+
+@command(
+    "COMMAND LIST [FILTERBY <MODULE module-name|ACLCAT category|PATTERN pattern>]",
+    _ANY,
+    since="7.0.0",
+)
+def command_list(session: Session, *arguments: bytes) -> Reply:
+    """List the names of the commands that pass a filter, or of all."""
+    if not arguments:
+        return [entry.name.encode() for entry in _all()]
+    if len(arguments) != 3 or arguments[0].upper() != b"FILTERBY":
+        raise errors.syntax()
+    kind, wanted = arguments[1].upper(), arguments[2].lower()
+    if kind == b"MODULE":
+        return []
+    if kind == b"PATTERN":
+        matches = compile_glob(wanted)
+        return [entry.name.encode() for entry in _all() if matches(entry.name.encode())]
+    if kind != b"ACLCAT":
+        raise errors.syntax()
+    category = wanted.decode("latin-1")
+    return [entry.name.encode() for entry in _all() if category in facts.categories(entry)]
+
+
+@command("COMMAND GETKEYS command [arg [arg ...]]", _ANY, arity=-4, since="2.8.13")
+def command_getkeys(session: Session, *request: bytes) -> Reply:
+    """Return the keys that a command would touch."""
+    return _keys(request)[1]
+
+
+@command("COMMAND GETKEYSANDFLAGS command [arg [arg ...]]", _ANY, arity=-4, since="7.0.0")
+def command_getkeysandflags(session: Session, *request: bytes) -> Reply:
+    """Return the keys that a command would touch, and what it would do with each."""
+    entry, keys = _keys(request)
+    return [
+        [key, Members(Status(flag.encode()) for flag in _usage(entry, request, number))]
+        for number, key in enumerate(keys)
+    ]
+
+
+# finding
+
+
+def _all() -> Iterator[Command]:
+    """Commands, and their subcommands right behind them."""
+    for entry in TABLE.values():
+        yield entry
+        yield from entry.subcommands.values()
+
+
+def _find(name: bytes) -> Command | None:
+    """A command by `get`, or a subcommand by `config|get`."""
+    first, bar, second = name.lower().partition(b"|")
+    entry = TABLE.get(first)
+    if entry is None or not bar:
+        return entry
+    return entry.subcommands.get(second)
+
+
+def _keys(request: Sequence[bytes]) -> tuple[Command, list[bytes]]:
+    entry = TABLE.get(request[0].lower())
+    if entry is not None and entry.subcommands and len(request) > 1:
+        entry = entry.subcommands.get(request[1].lower())
+    if entry is None:
+        raise CommandError(errors.INVALID_COMMAND)
+    if not entry.touches_keys:
+        raise CommandError(errors.COMMAND_WITHOUT_KEYS)
+    if not entry.min_args <= len(request) <= entry.max_args:
+        raise CommandError(errors.COMMAND_ARGUMENT_COUNT)
+    if not all(_has_keys(spec, request) for spec in facts.key_specs(entry)):
+        if "no_mandatory_keys" in entry.flags:
+            return entry, []
+        raise CommandError(errors.COMMAND_ARGUMENTS)
+    return entry, entry.find_keys(request)
+
+
+def _has_keys(spec: KeySpec, request: Sequence[bytes]) -> bool:
+    """Whether the number of keys is one, and so many arguments follow it."""
+    if spec.find != "keynum":
+        return True
+    number = parse_int(request[spec.begin])
+    return number is not None and 0 < number < len(request) - spec.begin
+
+
+def _usage(entry: Command, request: Sequence[bytes], number: int) -> Sequence[str]:
+    """What the command does with its key of that number."""
+    specs = facts.key_specs(entry)
+    spec = specs[0] if number == 0 or len(specs) == 1 else specs[-1]
+    if "variable_flags" not in spec.flags:
+        return spec.flags
+    words = [word.upper() for word in request[2:]]
+    if entry.name == "set":
+        return ("RW", "access", "update") if b"GET" in words[1:] else ("OW", "update")
+    writes = b"SET" in words or b"INCRBY" in words
+    return ("RW", "access", "update") if writes else ("RO", "access")
+
+
+# describing
+
+
+def _info(entry: Command) -> Reply:
+    first, last, step = entry.keys
+    return [
+        entry.name.encode(),
+        entry.arity,
+        _words(facts.flags(entry)),
+        *(first, last, step),
+        _words(["@" + name for name in facts.categories(entry)]),
+        Members(tip.encode() for tip in facts.tips(entry)),
+        Members(_key_spec(spec) for spec in facts.key_specs(entry)),
+        [_info(sub) for sub in entry.subcommands.values()] or Members(),
+    ]
+
+
+def _words(words: Sequence[str]) -> Members:
+    return Members(Status(word.encode()) for word in words)
+
+
+def _key_spec(spec: KeySpec) -> Reply:
+    begin: Reply = {b"type": b"index", b"spec": {b"index": spec.begin}}
+    find: Reply = {
+        b"type": b"range",
+        b"spec": {b"lastkey": spec.last, b"keystep": spec.step, b"limit": spec.limit},
+    }
+    if spec.keyword:
+        word = {b"keyword": spec.keyword.encode(), b"startfrom": spec.begin}
+        begin = {b"type": b"keyword", b"spec": word}
+    if spec.find == "keynum":
+        where = {b"keynumidx": 0, b"firstkey": 1, b"keystep": 1}
+        find = {b"type": b"keynum", b"spec": where}
+    elif spec.find == "unknown":
+        begin = find = {b"type": b"unknown", b"spec": {}}
+    notes = {b"notes": spec.notes.encode()} if spec.notes else {}
+    return {**notes, b"flags": _words(spec.flags), b"begin_search": begin, b"find_keys": find}
+
+
+def _docs(entry: Command) -> Reply:
+    docs: dict[bytes, Reply] = {
+        b"summary": entry.summary.encode(),
+        b"since": entry.since.encode(),
+        b"group": redis_group(entry).encode(),
+    }
+    if entry.subcommands:
+        subs = entry.subcommands.values()
+        docs[b"subcommands"] = {sub.name.encode(): _docs(sub) for sub in subs}
+    if not entry.container:
+        tree = syntax.arguments(entry.syntax, len(entry.words))
+        if tree:
+            docs[b"arguments"] = [_argument(part) for part in tree]
+    return docs
+
+
+_MARKS = {"optional": "optional", "multiple": "multiple", "multiple_token": "repeats_token"}
+
+
+def _argument(part: Argument) -> Reply:
+    shown: dict[bytes, Reply] = {b"name": part.name.encode(), b"type": part.kind.encode()}
+    if part.kind == "key":
+        shown[b"key_spec_index"] = 0
+    if part.token:
+        shown[b"token"] = part.token.encode()
+    marks = [word for word, name in _MARKS.items() if getattr(part, name)]
+    if marks:
+        shown[b"flags"] = _words(marks)
+    if part.parts:
+        shown[b"arguments"] = [_argument(inner) for inner in part.parts]
+    return shown
+
+
+_GROUPS = {
+    "string": "string",
+    "list": "list",
+    "hash": "hash",
+    "set": "set",
+    "sortedset": "sorted-set",
+    "bitmap": "bitmap",
+    "stream": "stream",
+    "scripting": "scripting",
+    "geo": "geo",
+    "hyperloglog": "hyperloglog",
+    "pubsub": "pubsub",
+    "connection": "connection",
+    "transaction": "transactions",
+    "keyspace": "generic",
+}
+_CONTAINERS = {
+    "script": "scripting",
+    "function": "scripting",
+    "pubsub": "pubsub",
+    "xgroup": "stream",
+    "xinfo": "stream",
+}
+_SERVER = frozenset({"dbsize", "flushdb", "flushall", "swapdb", "command"})
+_GENERIC = frozenset({"sort", "sort_ro", "wait", "object"})
+
+
+def redis_group(entry: Command) -> str:
+    """Redis's name for the group that a command belongs to."""
+    first = entry.words[0]
+    if first in ("cluster", "asking", "readonly", "readwrite"):
+        return "cluster"
+    if first in _GENERIC:
+        return "generic"
+    if first in _CONTAINERS:
+        return _CONTAINERS[first]
+    if first == "client":
+        return "connection"
+    if first in _SERVER:
+        return "server"
+    for category in facts.categories(entry):
+        if category in _GROUPS:
+            return _GROUPS[category]
+    return "server"

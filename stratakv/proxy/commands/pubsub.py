@@ -1,0 +1,186 @@
+"""Pub/Sub commands: subscriptions, messages, and what is known of both."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from stratakv import errors
+from stratakv.encodings.globs import compile_glob
+from stratakv.proxy.helptext import help_of
+from stratakv.proxy.pubsub import PubSub, Topics
+from stratakv.proxy.replies import NO_REPLY, Push, Reply, Several, Status
+from stratakv.proxy.session import Session
+from stratakv.proxy.table import command, container
+
+_SUBSCRIBE = "pubsub noscript loading stale"
+_PUBLISH = "pubsub loading stale fast"
+_ASK = "pubsub loading stale"
+
+
+# subscriptions
+
+
+@command("SUBSCRIBE channel [channel ...]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+def subscribe(session: Session, *channels: bytes) -> Reply:
+    """Listen to channels."""
+    return _subscribe(session, session.server.pubsub.channels, b"subscribe", channels)
+
+
+@command("PSUBSCRIBE pattern [pattern ...]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+def psubscribe(session: Session, *patterns: bytes) -> Reply:
+    """Listen to all channels that match patterns."""
+    return _subscribe(session, session.server.pubsub.patterns, b"psubscribe", patterns)
+
+
+@command(
+    "SSUBSCRIBE shardchannel [shardchannel ...]",
+    _SUBSCRIBE,
+    keys=(1, -1, 1),
+    traits="subscriber",
+    since="7.0.0",
+)
+def ssubscribe(session: Session, *channels: bytes) -> Reply:
+    """Listen to shard channels."""
+    return _subscribe(session, session.server.pubsub.shard_channels, b"ssubscribe", channels)
+
+
+@command("UNSUBSCRIBE [channel [channel ...]]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+def unsubscribe(session: Session, *channels: bytes) -> Reply:
+    """Stop listening to channels, or to all of them."""
+    return _unsubscribe(session, session.server.pubsub.channels, b"unsubscribe", channels)
+
+
+@command("PUNSUBSCRIBE [pattern [pattern ...]]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+def punsubscribe(session: Session, *patterns: bytes) -> Reply:
+    """Stop listening to patterns, or to all of them."""
+    return _unsubscribe(session, session.server.pubsub.patterns, b"punsubscribe", patterns)
+
+
+@command(
+    "SUNSUBSCRIBE [shardchannel [shardchannel ...]]",
+    _SUBSCRIBE,
+    keys=(1, -1, 1),
+    traits="subscriber",
+    since="7.0.0",
+)
+def sunsubscribe(session: Session, *channels: bytes) -> Reply:
+    """Stop listening to shard channels, or to all of them."""
+    return _unsubscribe(session, session.server.pubsub.shard_channels, b"sunsubscribe", channels)
+
+
+def _subscribe(session: Session, topics: Topics, word: bytes, names: Iterable[bytes]) -> Reply:
+    """Add subscriptions; one reply for each."""
+    pubsub = session.server.pubsub
+    frames = Several()
+    for name in names:
+        pubsub.subscribe(topics, session, name)
+        frames.append(Push([word, name, _count(pubsub, topics, session)]))
+    return _confirm(session, frames)
+
+
+def _unsubscribe(session: Session, topics: Topics, word: bytes, names: Iterable[bytes]) -> Reply:
+    """Take subscriptions away, all if none is named; one reply for each, but at least one."""
+    pubsub = session.server.pubsub
+    frames = Several()
+    for name in names or topics.names_of(session):
+        pubsub.unsubscribe(topics, session, name)
+        frames.append(Push([word, name, _count(pubsub, topics, session)]))
+    if not frames:
+        frames.append(Push([word, None, _count(pubsub, topics, session)]))
+    return _confirm(session, frames)
+
+
+def _count(pubsub: PubSub, topics: Topics, session: Session) -> int:
+    """The number that confirmations carry: shard channels are counted on their own."""
+    if topics is pubsub.shard_channels:
+        return topics.count_of(session)
+    return pubsub.channels.count_of(session) + pubsub.patterns.count_of(session)
+
+
+def _confirm(session: Session, frames: Several) -> Reply:
+    """Confirmations are pushes, so that CLIENT REPLY OFF does not silence them."""
+    if session.unit is not None:
+        return frames
+    session.push(frames)
+    return NO_REPLY
+
+
+# messages
+
+
+@command("PUBLISH channel message", _PUBLISH, traits="replicates", since="2.0.0")
+def publish(session: Session, channel: bytes, message: bytes) -> int:
+    """Send a message to a channel."""
+    pubsub = session.server.pubsub
+    receivers = pubsub.count_receivers(channel)
+    session.txn.when_applied(partial(pubsub.publish, channel, message))
+    return receivers
+
+
+@command(
+    "SPUBLISH shardchannel message",
+    _PUBLISH,
+    keys=(1, 1, 1),
+    traits="replicates",
+    since="7.0.0",
+)
+def spublish(session: Session, channel: bytes, message: bytes) -> int:
+    """Send a message to a shard channel."""
+    pubsub = session.server.pubsub
+    receivers = len(pubsub.shard_channels.listening(channel))
+    session.txn.when_applied(partial(pubsub.publish_shard, channel, message))
+    return receivers
+
+
+# questions
+
+container("PUBSUB", since="2.8.0")
+
+
+@command("PUBSUB CHANNELS [pattern]", _ASK, arity=-2, since="2.8.0")
+def pubsub_channels(session: Session, *pattern: bytes) -> Reply:
+    """Return the channels that somebody listens to."""
+    return _active(session, session.server.pubsub.channels, pattern)
+
+
+@command("PUBSUB SHARDCHANNELS [pattern]", _ASK, arity=-2, since="7.0.0")
+def pubsub_shardchannels(session: Session, *pattern: bytes) -> Reply:
+    """Return the shard channels that somebody listens to."""
+    return _active(session, session.server.pubsub.shard_channels, pattern)
+
+
+@command("PUBSUB NUMSUB [channel [channel ...]]", _ASK, since="2.8.0")
+def pubsub_numsub(session: Session, *channels: bytes) -> Reply:
+    """Return how many clients listen to channels."""
+    return _numbers(session.server.pubsub.channels, channels)
+
+
+@command("PUBSUB SHARDNUMSUB [shardchannel [shardchannel ...]]", _ASK, since="7.0.0")
+def pubsub_shardnumsub(session: Session, *channels: bytes) -> Reply:
+    """Return how many clients listen to shard channels."""
+    return _numbers(session.server.pubsub.shard_channels, channels)
+
+
+@command("PUBSUB NUMPAT", _ASK, since="2.8.0")
+def pubsub_numpat(session: Session) -> int:
+    """Return how many patterns somebody listens to."""
+    return len(session.server.pubsub.patterns.sessions)
+
+
+@command("PUBSUB HELP", "loading stale", since="6.2.0")
+def pubsub_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("PUBSUB")
+
+
+def _active(session: Session, topics: Topics, pattern: tuple[bytes, ...]) -> list[bytes]:
+    if len(pattern) > 1:
+        raise errors.wrong_subcommand("PUBSUB", session.request[1])
+    matches = compile_glob(pattern[0] if pattern else b"*")
+    return [name for name in topics.sessions if matches(name)]
+
+
+def _numbers(topics: Topics, names: tuple[bytes, ...]) -> list[bytes | int]:
+    found: list[bytes | int] = []
+    for name in names:
+        found += [name, len(topics.sessions.get(name, ()))]
+    return found

@@ -1,0 +1,158 @@
+"""Set commands."""
+
+from collections.abc import Sequence
+
+from stratakv import errors
+from stratakv.encodings import members, sets
+from stratakv.encodings.metas import SET
+from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.txn import Txn
+from stratakv.errors import CommandError
+from stratakv.proxy.args import INT64_MAX, Args, integer, ranged
+from stratakv.proxy.replies import Members, Reply, Stream
+from stratakv.proxy.scanning import parse_cursor, read_scan_options
+from stratakv.proxy.table import command
+
+
+@command("SADD key member [member ...]", "write denyoom fast")
+def sadd(txn: Txn, key: bytes, member: bytes, *more: bytes) -> int:
+    """Add members to a set; returns how many are new."""
+    if not more:
+        return sets.add(txn, key, member)
+    return sets.add_all(txn, key, (member, *more))
+
+
+@command("SREM key member [member ...]", "write fast")
+def srem(txn: Txn, key: bytes, *old: bytes) -> int:
+    """Take members out of a set; returns how many there were."""
+    return sets.remove(txn, key, old)
+
+
+@command("SCARD key", "readonly fast")
+def scard(txn: Txn, key: bytes) -> int:
+    """Return the number of members."""
+    return sets.count(txn, key)
+
+
+@command("SMEMBERS key", "readonly")
+def smembers(txn: Txn, key: bytes) -> Stream:
+    """Return all members."""
+    return Stream(Members, *sets.everything(txn, key))
+
+
+@command("SISMEMBER key member", "readonly fast")
+def sismember(txn: Txn, key: bytes, member: bytes) -> int:
+    """Tell whether it is a member."""
+    return int(sets.contains(txn, key, member))
+
+
+@command("SMISMEMBER key member [member ...]", "readonly fast", since="6.2.0")
+def smismember(txn: Txn, key: bytes, *candidates: bytes) -> list[int]:
+    """Tell of several whether they are members."""
+    return sets.contains_each(txn, key, candidates)
+
+
+@command("SPOP key [count]", "write fast")
+def spop(txn: Txn, key: bytes, *words: bytes) -> Reply:
+    """Take out random members and return them."""
+    if not words:
+        return sets.pop(txn, key)
+    if len(words) > 1:
+        raise errors.syntax()
+    count = ranged(words[0], 0, INT64_MAX, errors.NOT_POSITIVE)
+    return Stream(Members, *sets.pop_many(txn, key, count))
+
+
+@command("SRANDMEMBER key [count]", "readonly")
+def srandmember(txn: Txn, key: bytes, *words: bytes) -> Reply:
+    """Return random members."""
+    if not words:
+        return sets.random_member(txn, key)
+    if len(words) > 1:
+        raise errors.syntax()
+    count = integer(words[0])
+    if count < -INT64_MAX:
+        raise CommandError(errors.NOT_NEGATABLE)
+    return Stream(list, *sets.random_members(txn, key, count))
+
+
+@command("SMOVE source destination member", "write fast")
+def smove(txn: Txn, source: bytes, destination: bytes, member: bytes) -> int:
+    """Take a member from one set to another."""
+    return int(sets.move(txn, source, destination, member))
+
+
+@command("SINTER key [key ...]", "readonly")
+def sinter(txn: Txn, *keys: bytes) -> Stream:
+    """Return the members that all sets have."""
+    return Stream(Members, *sets.combined(txn, sets.intersection, keys))
+
+
+@command("SINTERSTORE destination key [key ...]", "write denyoom")
+def sinterstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
+    """Store the members that all sets have."""
+    return sets.store_combined(txn, sets.intersection, destination, keys)
+
+
+@command("SUNION key [key ...]", "readonly")
+def sunion(txn: Txn, *keys: bytes) -> Stream:
+    """Return the members that any of the sets has."""
+    return Stream(Members, *sets.combined(txn, sets.union, keys))
+
+
+@command("SUNIONSTORE destination key [key ...]", "write denyoom")
+def sunionstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
+    """Store the members that any of the sets has."""
+    return sets.store_combined(txn, sets.union, destination, keys)
+
+
+@command("SDIFF key [key ...]", "readonly")
+def sdiff(txn: Txn, *keys: bytes) -> Stream:
+    """Return the members that only the first set has."""
+    return Stream(Members, *sets.combined(txn, sets.difference, keys))
+
+
+@command("SDIFFSTORE destination key [key ...]", "write denyoom")
+def sdiffstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
+    """Store the members that only the first set has."""
+    return sets.store_combined(txn, sets.difference, destination, keys)
+
+
+def _counted_keys(request: Sequence[bytes]) -> list[bytes]:
+    """The keys of a request that says how many there are; none if it says nonsense."""
+    count = parse_int(request[1]) or 0
+    return list(request[2 : 2 + count]) if 0 < count <= len(request) - 2 else []
+
+
+@command(
+    "SINTERCARD numkeys key [key ...] [LIMIT limit]",
+    "readonly movablekeys",
+    keys=(0, 0, 0),
+    key_finder=_counted_keys,
+    since="7.0.0",
+)
+def sintercard(txn: Txn, numkeys: bytes, *words: bytes) -> int:
+    """Return the number of members that all sets have."""
+    count = ranged(numkeys, 1, INT64_MAX, errors.NUMKEYS)
+    if count > len(words):
+        raise CommandError(errors.MORE_KEYS_THAN_ARGS)
+    args = Args(words[count:])
+    limit = 0
+    while args:
+        if not args.accept(b"LIMIT"):
+            raise errors.syntax()
+        limit = ranged(args.take(), 0, INT64_MAX, errors.NEGATIVE_LIMIT)
+    return sets.count_intersection(txn, words[:count], limit)
+
+
+@command("SSCAN key cursor [MATCH pattern] [COUNT count]", "readonly", since="2.8.0")
+def sscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
+    """Go through the members of a set step by step."""
+    place = parse_cursor(cursor)
+    meta = txn.expect(key, SET)
+    if meta is None:
+        return [b"0", []]
+    matches, limit = read_scan_options(words)
+    following, found = members.page(txn, meta, place, limit)
+    shown = [member for member, _ in found if matches is None or matches(member)]
+    return [b"%d" % following, shown]

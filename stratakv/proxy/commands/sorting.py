@@ -1,0 +1,81 @@
+"""SORT and SORT_RO."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from stratakv import errors
+from stratakv.encodings import sorting
+from stratakv.encodings.sorting import Plan
+from stratakv.encodings.txn import Txn
+from stratakv.proxy.args import Args
+from stratakv.proxy.replies import Reply, Stream
+from stratakv.proxy.table import command
+
+_ARGUMENTS: Final = {b"LIMIT": 2, b"GET": 1, b"BY": 1}
+
+
+def _sort_keys(request: Sequence[bytes]) -> list[bytes]:
+    """The key to sort, and that of the last STORE."""
+    destination: list[bytes] = []
+    at = 2
+    while at < len(request):
+        word = request[at].upper()
+        if word == b"STORE" and at + 1 < len(request):
+            destination = [request[at + 1]]
+        at += 1 + _ARGUMENTS.get(word, 0)
+    return [request[1], *destination]
+
+
+@command(
+    "SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC]"
+    " [ALPHA] [STORE destination]",
+    "write denyoom movablekeys",
+    keys=(1, 1, 1),
+    key_finder=_sort_keys,
+)
+def sort(txn: Txn, key: bytes, *options: bytes) -> Reply:
+    """Sort a list, set or sorted set, by its elements or by other keys; reply or store."""
+    plan = _parse_plan(Args(options), may_store=True)
+    if plan.store is not None:
+        return sorting.store(txn, key, plan.store, plan)
+    return _reply(txn, key, plan)
+
+
+@command(
+    "SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC]"
+    " [ALPHA]",
+    "readonly movablekeys",
+    keys=(1, 1, 1),
+    key_finder=lambda request: [request[1]],
+    since="7.0.0",
+)
+def sort_ro(txn: Txn, key: bytes, *options: bytes) -> Reply:
+    """Sort a list, set or sorted set; SORT without STORE."""
+    return _reply(txn, key, _parse_plan(Args(options), may_store=False))
+
+
+def _reply(txn: Txn, key: bytes, plan: Plan) -> Reply:
+    length, items = sorting.sort(txn, key, plan)
+    # a short command must have read everything when it returns
+    return Stream(list, length, items) if txn.patient else list(items)
+
+
+def _parse_plan(args: Args, *, may_store: bool) -> Plan:
+    plan = Plan()
+    while args:
+        word = args.option()
+        if word in (b"ASC", b"DESC"):
+            plan = plan._replace(descending=word == b"DESC")
+        elif word == b"ALPHA":
+            plan = plan._replace(alpha=True)
+        elif word == b"LIMIT" and len(args) >= 2:
+            plan = plan._replace(start=args.integer(), amount=args.integer())
+        elif word == b"STORE" and may_store and args:
+            plan = plan._replace(store=args.take())
+        elif word == b"BY" and args:
+            plan = plan._replace(by=args.take())
+        elif word == b"GET" and args:
+            plan = plan._replace(gets=(*plan.gets, args.take()))
+        else:
+            raise errors.syntax()
+    return plan

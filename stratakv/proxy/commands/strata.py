@@ -1,0 +1,84 @@
+"""STRATA: what only StrataKV has. Rows, policies, and moving keys to other encode-versions."""
+
+from stratakv import errors
+from stratakv.encodings import inspecting, metas
+from stratakv.encodings.globs import compile_glob, literal_prefix
+from stratakv.encodings.txn import Txn
+from stratakv.errors import CommandError
+from stratakv.proxy.args import integer
+from stratakv.proxy.background import Reencoding
+from stratakv.proxy.helptext import help_of
+from stratakv.proxy.replies import OK, Reply, Status
+from stratakv.proxy.session import Session
+from stratakv.proxy.table import command, container
+
+container("STRATA", since="7.0.0")
+
+
+@command("STRATA HELP", "loading stale", since="7.0.0")
+def strata_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("STRATA")
+
+
+@command("STRATA INSPECT key", "readonly", since="7.0.0")
+def strata_inspect(txn: Txn, _word: bytes, key: bytes) -> Reply:
+    """Show the rows of a key, its meta in parts, and its entries in the Redis tier."""
+    txn.keyspace.settle()
+    txn.keyspace.collect()
+    lines = list(inspecting.inspect(txn.store, txn.db.ns, key))
+    meta = txn.find(key)
+    if meta is not None and inspecting.is_tiered(meta):
+        name = inspecting.entry_name(txn.keyspace.tier, meta, len(txn.db.ns))
+        requests = inspecting.entry_requests(name, meta)
+        lines += inspecting.entry_lines(name, inspecting.ask(txn, meta, requests))
+    return [line.encode("latin-1", "replace") for line in lines]
+
+
+@command("STRATA POLICY EXPLAIN key", "readonly", since="7.0.0", keys=(3, 3, 1))
+def strata_policy(txn: Txn, _word: bytes, action: bytes, key: bytes) -> Reply:
+    """Say which policy applies to a key, and what follows from it."""
+    if action.upper() != b"EXPLAIN":
+        raise errors.syntax()
+    keyspace = txn.keyspace
+    policy = keyspace.policy(txn.db, key)
+    if policy is None:
+        reason = b"no policy matches: the defaults apply"
+    else:
+        where = f"db {policy.database}" if policy.database is not None else "any db"
+        text = f"match {policy.pattern.decode('utf-8', 'replace')!r} in {where} ({policy.source})"
+        reason = text.encode()
+    shown: dict[bytes, Reply] = {b"rule": reason}
+    for type_ in (metas.HASH, metas.SET, metas.ZSET):
+        shown[metas.NAMES[type_]] = keyspace.encoding(txn.db, type_, key)
+    shown[b"cache"] = b"on" if policy is None or policy.cache else b"off"
+    ttl = None if policy is None else policy.cache_ttl_seconds
+    shown[b"cache-ttl"] = ttl or keyspace.tier.ttl_seconds
+    meta = txn.find(key)
+    if meta is not None:
+        shown[b"stored-as"] = b"%b v%d" % (metas.NAMES[meta.type], meta.encoding)
+    return shown
+
+
+@command("STRATA REENCODE pattern version", "write admin noscript", since="7.0.0")
+def strata_reencode(session: Session, pattern: bytes, version: bytes) -> Reply:
+    """Move hashes, sets and sorted sets to an encode-version, in the background."""
+    server = session.server
+    number = integer(version)
+    if not 0 <= number <= 3:
+        raise CommandError(errors.NO_SUCH_VERSION)
+    if server.reencoding is not None and server.reencoding.running:
+        raise CommandError(errors.REENCODING)
+    job = Reencoding(server, session.txn.db, pattern, compile_glob(pattern), number)
+    if literal_prefix(pattern) == pattern and session.txn.find(pattern) is None:
+        raise CommandError(errors.NO_SUCH_KEY)
+    server.reencoding = job
+    job.start()
+    return OK
+
+
+@command("STRATA PROGRESS", "admin noscript loading stale", since="7.0.0")
+def strata_progress(session: Session) -> Reply:
+    """Say how far the last STRATA REENCODE is."""
+    job = session.server.reencoding
+    return {b"running": 0} if job is None else dict(job.progress())

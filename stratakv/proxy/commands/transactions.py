@@ -1,0 +1,68 @@
+"""Transaction commands: one Txn and one commit for all that is between MULTI and EXEC."""
+
+from stratakv.errors import CommandError
+from stratakv.proxy.replies import NULL_ARRAY, OK, Reply
+from stratakv.proxy.session import QUEUEING, Session
+from stratakv.proxy.table import command
+from stratakv.proxy.transactions import Transaction
+
+
+@command("MULTI", "noscript loading stale fast allow_busy", traits="immediate", since="1.2.0")
+def multi(session: Session) -> Reply:
+    """Start a transaction."""
+    if session.transaction is not None:
+        raise CommandError(b"ERR MULTI calls can not be nested")
+    session.transaction = Transaction()
+    session.guards |= QUEUEING
+    return OK
+
+
+@command("EXEC", "noscript loading stale skip_slowlog", traits="immediate unit", since="1.2.0")
+def exec_(session: Session) -> Reply:
+    """Run the queued commands as one unit."""
+    transaction = session.transaction
+    if transaction is None:
+        raise CommandError(b"ERR EXEC without MULTI")
+    if transaction.failed or session.watches.broken:
+        session.end_transaction()
+        transaction.check()
+        return NULL_ARRAY
+    run = session.server.dispatcher.run_in_unit
+    session.begin_unit()
+    try:
+        results = [run(session, entry, request) for entry, request in transaction.queue]
+    finally:
+        session.end_unit()
+    session.end_transaction()
+    return results
+
+
+@command("DISCARD", "noscript loading stale fast allow_busy", traits="immediate", since="2.0.0")
+def discard(session: Session) -> Reply:
+    """Drop the queued commands."""
+    if session.transaction is None:
+        raise CommandError(b"ERR DISCARD without MULTI")
+    session.end_transaction()
+    return OK
+
+
+@command(
+    "WATCH key [key ...]",
+    "noscript loading stale fast allow_busy",
+    traits="immediate",
+    since="2.2.0",
+)
+def watch(session: Session, *keys: bytes) -> Reply:
+    """Let EXEC fail if one of the keys changes before it."""
+    if session.transaction is not None:
+        raise CommandError(b"ERR WATCH inside MULTI is not allowed")
+    for key in keys:
+        session.watches.add(key)
+    return OK
+
+
+@command("UNWATCH", "noscript loading stale fast allow_busy", since="2.2.0")
+def unwatch(session: Session) -> Reply:
+    """Forget the watched keys."""
+    session.watches.clear()
+    return OK

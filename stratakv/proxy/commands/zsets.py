@@ -1,0 +1,171 @@
+"""Sorted set commands: members and scores."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from stratakv import errors
+from stratakv.encodings import zsets
+from stratakv.encodings.metas import ZSET
+from stratakv.encodings.numbers import format_float
+from stratakv.encodings.txn import Txn
+from stratakv.errors import CommandError
+from stratakv.proxy import scanning
+from stratakv.proxy.args import INT64_MAX, Args, ranged
+from stratakv.proxy.replies import NULL_ARRAY, Pairs, Reply
+from stratakv.proxy.table import command
+from stratakv.proxy.zset_options import add_options, listing, numbered_keys, pop_options
+
+_EXACT_DIGITS: Final = 15
+"""So many digits are a double without rounding."""
+
+_LARGE: Final = 1 << 62
+
+
+@command(
+    "ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
+    "write denyoom fast",
+    since="1.2.0",
+)
+def zadd(txn: Txn, key: bytes, *arguments: bytes) -> Reply:
+    """Add members to a sorted set, or give members new scores."""
+    text = arguments[0]
+    if len(arguments) == 2 and text.isdigit() and len(text) <= _EXACT_DIGITS:
+        return zsets.add_one(txn, key, float(text), arguments[1])
+    return _add(txn, key, arguments)
+
+
+@command("ZINCRBY key increment member", "write denyoom fast", since="1.2.0")
+def zincrby(txn: Txn, key: bytes, increment: bytes, member: bytes) -> Reply:
+    """Add to the score of a member."""
+    return _add(txn, key, (increment, member), increments=True)
+
+
+def _add(txn: Txn, key: bytes, arguments: Sequence[bytes], *, increments: bool = False) -> Reply:
+    options = add_options(arguments, increments=increments)
+    if options.increments:
+        score, member = options.pairs[0]
+        return zsets.increment(txn, key, score, member, options.rule)
+    added, updated = zsets.add(txn, key, options.pairs, options.rule)
+    return added + updated if options.counts_changes else added
+
+
+@command("ZREM key member [member ...]", "write fast", since="1.2.0")
+def zrem(txn: Txn, key: bytes, *members: bytes) -> int:
+    """Remove members from a sorted set."""
+    return zsets.remove(txn, key, members)
+
+
+@command("ZCARD key", "readonly fast", since="1.2.0")
+def zcard(txn: Txn, key: bytes) -> int:
+    """Return the number of members of a sorted set."""
+    return zsets.length(txn, key)
+
+
+@command("ZSCORE key member", "readonly fast", since="1.2.0")
+def zscore(txn: Txn, key: bytes, member: bytes) -> float | None:
+    """Return the score of a member."""
+    return zsets.scores(txn, key, (member,))[0]
+
+
+@command("ZMSCORE key member [member ...]", "readonly fast", since="6.2.0")
+def zmscore(txn: Txn, key: bytes, *members: bytes) -> list[float | None]:
+    """Return the scores of several members."""
+    return zsets.scores(txn, key, members)
+
+
+@command("ZRANK key member", "readonly fast", since="2.0.0")
+def zrank(txn: Txn, key: bytes, member: bytes) -> int | None:
+    """Return the rank of a member, the lowest score first."""
+    return zsets.rank(txn, key, member)
+
+
+@command("ZREVRANK key member", "readonly fast", since="2.0.0")
+def zrevrank(txn: Txn, key: bytes, member: bytes) -> int | None:
+    """Return the rank of a member, the highest score first."""
+    return zsets.rank(txn, key, member, reverse=True)
+
+
+@command("ZPOPMIN key [count]", "write fast", since="5.0.0")
+def zpopmin(txn: Txn, key: bytes, *count: bytes) -> Reply:
+    """Remove and return the members with the lowest scores."""
+    return _pop(txn, key, count, highest=False)
+
+
+@command("ZPOPMAX key [count]", "write fast", since="5.0.0")
+def zpopmax(txn: Txn, key: bytes, *count: bytes) -> Reply:
+    """Remove and return the members with the highest scores."""
+    return _pop(txn, key, count, highest=True)
+
+
+def _pop(txn: Txn, key: bytes, count: Sequence[bytes], *, highest: bool) -> Reply:
+    if not count:
+        popped = zsets.pop(txn, key, 1, highest=highest)
+        return list(popped[0]) if popped else []
+    if len(count) > 1:
+        raise errors.syntax()
+    wanted = ranged(count[0], 0, INT64_MAX, errors.NOT_POSITIVE)
+    popped = zsets.pop(txn, key, wanted, highest=highest)
+    return listing(txn, Pairs, len(popped), popped)
+
+
+@command(
+    "ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]",
+    "write movablekeys",
+    keys=(0, 0, 0),
+    key_finder=partial(numbered_keys, 1),
+    since="7.0.0",
+)
+def zmpop(txn: Txn, *arguments: bytes) -> Reply:
+    """Remove and return members from the first sorted set that is not empty."""
+    options = pop_options(arguments)
+    popped = zsets.pop_first(txn, options.keys, options.wanted, highest=options.highest)
+    return NULL_ARRAY if popped is None else popped
+
+
+@command("ZRANDMEMBER key [count [WITHSCORES]]", "readonly", since="6.2.0")
+def zrandmember(txn: Txn, key: bytes, *options: bytes) -> Reply:
+    """Return random members of a sorted set."""
+    if not options:
+        return zsets.random_one(txn, key)
+    args = Args(options)
+    count = _negatable(args)
+    with_scores = bool(args.accept(b"WITHSCORES"))
+    args.finish()
+    if with_scores and abs(count) > INT64_MAX // 2:
+        raise CommandError(errors.VALUE_OUT_OF_RANGE)
+    length, members = zsets.random_members(txn, key, count)
+    if not with_scores:
+        return listing(txn, list, length, members)
+    scored = ((member, zsets.scores(txn, key, (member,))[0]) for member in members)
+    return listing(txn, Pairs, length, scored)
+
+
+def _negatable(args: Args) -> int:
+    """Take a count that can be negated."""
+    count = args.integer()
+    if count < -INT64_MAX:
+        raise CommandError(errors.NOT_NEGATABLE)
+    return count
+
+
+@command("ZSCAN key cursor [MATCH pattern] [COUNT count]", "readonly", since="2.8.0")
+def zscan(txn: Txn, key: bytes, cursor: bytes, *options: bytes) -> Reply:
+    """Go through the members and scores of a sorted set in steps."""
+    position = scanning.parse_cursor(cursor)
+    if txn.expect(key, ZSET) is None:
+        return [b"0", []]
+    matches, limit = scanning.read_scan_options(options)
+    position, page = zsets.scan_page(txn, key, position, limit)
+    shown: list[bytes] = []
+    for member, score in page:
+        if matches is None or matches(member):
+            shown += (member, _scanned(score))
+    return [b"%d" % position, shown]
+
+
+def _scanned(score: float) -> bytes:
+    """A score as ZSCAN shows it: large integers in full, unlike everywhere else."""
+    if score.is_integer() and abs(score) < _LARGE:
+        return b"%d" % int(score)
+    return format_float(score)

@@ -1,0 +1,193 @@
+"""The HTTP port: `/metrics` for Prometheus and `/healthz` for whoever restarts the server.
+
+One small request per connection, then it is closed. Whoever is slow, large or does not speak HTTP
+is cut; the page is made in slices, so that no client of the server waits for it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from stratakv.proxy.collectors import registry_of
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
+
+log = logging.getLogger("stratakv")
+
+REQUEST_BYTES: Final = 8192
+REQUEST_SECONDS: Final = 5.0
+REPLY_SECONDS: Final = 10.0
+LINGER_SECONDS: Final = 0.5
+CONNECTIONS: Final = 32
+SLICE_SAMPLES: Final = 50
+"""Samples that are formatted before the loop gets a turn: about a millisecond."""
+PLAIN: Final = "text/plain; charset=utf-8"
+
+Answer = tuple[HTTPStatus, str, bytes]
+
+
+class BadRequest(Exception):
+    """The request cannot be answered; `status` says why."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status.phrase)
+        self.status = status
+
+
+class MetricsServer:
+    """Serves the two pages; `port` is known after `listen`, and 0 if HTTP is switched off."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._registry = registry_of(server)
+        self._listener: asyncio.Server | None = None
+        self._connections = 0
+        self.port = 0
+
+    async def listen(self) -> None:
+        """Open the port; raises OSError with the address in its text."""
+        options = self._server.options
+        if not options.http:
+            return
+        host = options.bind[0]
+        try:
+            self._listener = await asyncio.start_server(
+                self._serve, host, options.http_port, limit=REQUEST_BYTES
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OSError(f"cannot listen on {host}:{options.http_port}: {reason}") from None
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._listener is not None:
+            self._listener.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, whatever comes."""
+        self._connections += 1
+        writer.transport.set_write_buffer_limits(0)  # so that drain() waits for the last byte
+        try:
+            with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+                await self._answer(reader, writer)
+        except Exception:
+            log.exception("an HTTP request failed")
+        finally:
+            self._connections -= 1
+            writer.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        method = "GET"
+        try:
+            if self._connections > CONNECTIONS:
+                raise BadRequest(HTTPStatus.SERVICE_UNAVAILABLE)
+            method, path = await _read_request(reader)
+            answer = await self._page(path)
+        except BadRequest as error:
+            answer = error.status, PLAIN, error.status.phrase.encode() + b"\n"
+        writer.write(_format(answer, with_body=method != "HEAD"))
+        await asyncio.wait_for(_finish(reader, writer), REPLY_SECONDS)
+
+    async def _page(self, path: str) -> Answer:
+        if path == "/metrics":
+            return HTTPStatus.OK, CONTENT_TYPE_LATEST, await self._render()
+        if path == "/healthz":
+            return self._health()
+        raise BadRequest(HTTPStatus.NOT_FOUND)
+
+    def _health(self) -> Answer:
+        """Whether the server does its work, or the reason why not."""
+        refusal = self._server.dispatcher.guards.refusal
+        if self._server.stopping.is_set():
+            return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, b"draining\n"
+        if refusal:
+            text = f"the store refuses writes: {refusal}\n".encode()
+            return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
+        return HTTPStatus.OK, PLAIN, b"ok\n"
+
+    async def _render(self) -> bytes:
+        """The page, made in slices: the families of a hundred commands take 40 ms in one go."""
+        parts: list[bytes] = []
+        for family in self._registry.collect():
+            for number, piece in enumerate(_pieces(family)):
+                text = generate_latest(_Only(piece))
+                parts.append(_without_head(text) if number else text)
+                await asyncio.sleep(0)
+        return b"".join(parts)
+
+
+class _Only(Collector):
+    """A registry of one family, for prometheus-client's formatter."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        """The family."""
+        yield self._family
+
+
+def _pieces(family: Metric) -> Iterator[Metric]:
+    """A family cut into parts of a few samples."""
+    samples = family.samples
+    for at in range(0, max(1, len(samples)), SLICE_SAMPLES):
+        piece = Metric(family.name, family.documentation, family.type, family.unit)
+        piece.samples = samples[at : at + SLICE_SAMPLES]
+        yield piece
+
+
+def _without_head(text: bytes) -> bytes:
+    """Sample lines alone: HELP and TYPE stand once, before the first."""
+    lines = text.splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith(b"#"))
+
+
+async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str]:
+    """(method, path) of a request; raises BadRequest for anything that is none."""
+    try:
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS)
+    except asyncio.LimitOverrunError:
+        raise BadRequest(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) from None
+    except TimeoutError:
+        raise BadRequest(HTTPStatus.REQUEST_TIMEOUT) from None
+    except asyncio.IncompleteReadError as error:
+        if not error.partial:
+            raise
+        raise BadRequest(HTTPStatus.BAD_REQUEST) from None
+    words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
+        raise BadRequest(HTTPStatus.BAD_REQUEST)
+    if words[0] not in ("GET", "HEAD"):
+        raise BadRequest(HTTPStatus.METHOD_NOT_ALLOWED)
+    return words[0], words[1].partition("?")[0]
+
+
+def _format(answer: Answer, *, with_body: bool) -> bytes:
+    status, kind, body = answer
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        "Cache-Control: no-store\r\nConnection: close\r\n"
+    )
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        head += "Allow: GET, HEAD\r\n"
+    return head.encode() + b"\r\n" + (body if with_body else b"")
+
+
+async def _finish(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send the reply, then read on for a moment: closing on unread bytes would reset it away."""
+    await writer.drain()
+    writer.write_eof()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while await reader.read(REQUEST_BYTES):
+                pass

@@ -1,0 +1,80 @@
+"""Long commands: a greenlet that works in slices between the turns of the event loop.
+
+All that pause share one slice a turn, so however many run, others wait two milliseconds at most.
+Those that begin or were waiting (for a reply of Redis, say) are mostly short: in a turn as many of
+them run as fit into a millisecond, so that what they ask leaves together.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Final
+
+from greenlet import getcurrent, greenlet
+
+AWAKE_SECONDS: Final = 0.001
+
+Work = Callable[[], None]
+
+
+class Patience:
+    """Runs plain functions that may pause and wait."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._ready: deque[greenlet] = deque()
+        self._awake: deque[greenlet] = deque()
+        self._scheduled = False
+        self.running = 0
+
+    def start(self, work: Work) -> None:
+        """Run `work` from the next turn on. It must not raise."""
+        self.running += 1
+        self._resume_later(greenlet(lambda: self._run(work)), self._awake)
+
+    def _run(self, work: Work) -> None:
+        try:
+            work()
+        finally:
+            self.running -= 1
+
+    def pause(self) -> None:
+        """From within work: let the loop have a turn."""
+        self._resume_later(getcurrent(), self._ready)
+        self._leave()
+
+    def wait(self, subscribe: Callable[[Callable[[], None]], Any]) -> None:
+        """From within work: sleep until the callback given to `subscribe` is called."""
+        current = getcurrent()
+        subscribe(lambda: self._resume_later(current, self._awake))
+        self._leave()
+
+    def _leave(self) -> None:
+        parent = getcurrent().parent
+        assert parent is not None, "only work started by Patience may wait"
+        parent.switch()
+
+    def _resume_later(self, work: greenlet, queue: deque[greenlet]) -> None:
+        queue.append(work)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._step)
+
+    def _step(self) -> None:
+        """Those that woke up, as far as time allows, and one slice for the longest pause."""
+        paused = self._ready.popleft() if self._ready else None
+        deadline = perf_counter() + AWAKE_SECONDS
+        try:
+            while self._awake and perf_counter() < deadline:
+                self._switch(self._awake.popleft())
+            if paused is not None:
+                self._switch(paused)
+        finally:
+            self._scheduled = bool(self._ready or self._awake)
+            if self._scheduled:
+                self._loop.call_soon(self._step)
+
+    def _switch(self, work: greenlet) -> None:
+        work.parent = getcurrent()
+        work.switch()

@@ -1,0 +1,269 @@
+"""The scripts of a server: those it knows, those that run, and the Lua states they run in."""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stratakv import errors
+from stratakv.encodings import libraries as stored
+from stratakv.encodings.txn import TooLong, Txn
+from stratakv.errors import CommandError
+from stratakv.proxy.guards import READ_ONLY
+from stratakv.proxy.requests import Request
+from stratakv.proxy.scripting.flags import (
+    Shebang,
+    declares_no_writes,
+    library_shebang,
+    script_shebang,
+)
+from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
+from stratakv.proxy.scripting.runs import Loading, Run
+from stratakv.proxy.scripting.runtime import BAD_NAME, Lua, OutOfMemory, ScriptError, as_reply
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
+    from stratakv.proxy.session import Session
+
+_IDLE_STATES: Final = 4
+"""Lua states of a kind that are kept for the next script."""
+_NAME: Final = re.compile(rb"[A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script that EVALSHA may call."""
+
+    digest: bytes
+    code: bytes
+    shebang: Shebang
+
+
+class Scripting:
+    """Runs scripts and functions, one Lua state for each that runs at the same time."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self.scripts: dict[bytes, Script] = {}
+        self._by_code: dict[bytes, Script] = {}
+        self.running: list[Run] = []
+        self.allows_all = False
+        """DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them."""
+        self._idle: dict[str, list[Lua]] = {"eval": [], "function": []}
+        self._libraries: Libraries | None = None
+
+    def is_read_only(self, command: str, request: Request) -> bool:
+        """Whether a call is of a script or function that has declared that it writes nothing."""
+        if command == "fcall":
+            function = self.libraries.find(request[1])
+            return function is not None and "no-writes" in function.flags
+        if command == "evalsha":
+            script = self.scripts.get(request[1].lower())
+            return script is not None and script.shebang.read_only
+        return command == "eval" and declares_no_writes(request[1])
+
+    # scripts
+
+    def load(self, code: bytes) -> Script:
+        """Know a script from now on; raises if it does not compile."""
+        known = self._by_code.get(code)
+        if known is not None:
+            return known
+        digest = hashlib.sha1(code).hexdigest().encode()
+        script = Script(digest, code, script_shebang(code))
+        lua = self._acquire("eval")
+        try:
+            self._compiled(lua, script)
+        except ScriptError as failure:
+            text = b"ERR Error compiling script (new function): %b" % failure.text
+            raise CommandError(text.replace(b"\n", b" ")) from None
+        except OutOfMemory:
+            raise CommandError(errors.SCRIPT_OUT_OF_MEMORY) from None
+        finally:
+            self._release(lua)
+        self.scripts[digest] = self._by_code[code] = script
+        return script
+
+    def flush(self) -> None:
+        """SCRIPT FLUSH."""
+        self.scripts.clear()
+        self._by_code.clear()
+        self._idle["eval"].clear()
+
+    def _compiled(self, lua: Lua, script: Script) -> Any:
+        found = lua.scripts.get(script.digest)
+        if found is None:
+            found = lua.compile(script.shebang.body, b"@user_script")
+            lua.scripts[script.digest] = found
+        return found
+
+    def eval(
+        self,
+        session: "Session",
+        script: Script,
+        keys: Sequence[bytes],
+        args: Sequence[bytes],
+        *,
+        read_only: bool,
+    ) -> Any:
+        """EVAL: run a script as one unit."""
+        shebang = script.shebang
+        if shebang.declared:
+            self._check_flags(shebang.read_only, read_only)
+        run = Run(session, script.digest, read_only=read_only or shebang.read_only, kind="eval")
+        return self._execute(
+            run, lambda lua: lua.eval(run, self._compiled(lua, script), keys, args)
+        )
+
+    def _check_flags(self, writes_nothing: bool, read_only: bool) -> None:
+        if writes_nothing:
+            return
+        dispatcher = self._server.dispatcher
+        if dispatcher.guards.bits & READ_ONLY:
+            raise errors.misconf(dispatcher.guards.refusal)
+        if read_only:
+            raise CommandError(errors.SCRIPT_MAY_WRITE)
+
+    # functions
+
+    @property
+    def libraries(self) -> Libraries:
+        """The libraries; those of the store are loaded when they are first asked for."""
+        if self._libraries is None:
+            self._libraries = Libraries()
+            for code in stored.every(self._server.store):
+                self._libraries.add(self.read_library(None, code))
+        return self._libraries
+
+    def call(
+        self,
+        session: "Session",
+        function: Function,
+        keys: Sequence[bytes],
+        args: Sequence[bytes],
+        *,
+        read_only: bool,
+    ) -> Any:
+        """FCALL: run a function as one unit."""
+        writes_nothing = "no-writes" in function.flags
+        self._check_flags(writes_nothing, read_only)
+        run = Run(session, function.name, read_only=writes_nothing, kind="function")
+        run.request = tuple(session.request)
+        return self._execute(
+            run, lambda lua: lua.call(run, self._callback(lua, function), keys, args)
+        )
+
+    def _callback(self, lua: Lua, function: Function) -> Any:
+        library = self.libraries.by_name[function.library]
+        loaded = lua.callbacks.get(library.name)
+        if loaded is None or loaded[0] is not library:
+            callbacks = {
+                name.lower(): callback
+                for name, _, _, callback in self._run_library(lua, None, library.code)
+            }
+            loaded = lua.callbacks[library.name] = (library, callbacks)
+        return loaded[1][function.name.lower()]
+
+    def library_name(self, code: bytes) -> bytes:
+        """The name that a library gives itself; raises where its first line is wrong."""
+        engine, name, _ = library_shebang(code)
+        if not _NAME.fullmatch(name):
+            raise CommandError(b"ERR " + BAD_NAME)
+        if engine.upper() != ENGINE:
+            raise CommandError(b"ERR Engine '%b' not found" % engine)
+        return name
+
+    def read_library(self, txn: Txn | None, code: bytes) -> Library:
+        """Run a library's code; raises if it registers nothing or cannot be run."""
+        name = library_shebang(code)[1]
+        lua = self._acquire("function")
+        try:
+            found = self._run_library(lua, txn, code)
+        except OutOfMemory:
+            raise CommandError(errors.SCRIPT_OUT_OF_MEMORY) from None
+        finally:
+            self._release(lua)
+        functions = {
+            function.lower(): Function(
+                name, function, description, frozenset(flags.decode().split())
+            )
+            for function, description, flags, _ in found
+        }
+        if not functions:
+            raise CommandError(b"ERR No functions registered")
+        library = Library(name, code, functions)
+        lua.callbacks[name] = (library, {entry[0].lower(): entry[3] for entry in found})
+        return library
+
+    def _run_library(
+        self, lua: Lua, txn: Txn | None, code: bytes
+    ) -> list[tuple[bytes, bytes | None, bytes, Any]]:
+        body = library_shebang(code)[2]
+        try:
+            chunk = lua.compile(body, b"@user_function")
+        except ScriptError as failure:
+            text = b"ERR Error compiling function: %b" % failure.text
+            raise CommandError(text.replace(b"\n", b" ")) from None
+        try:
+            return list(lua.load(Loading(txn), chunk))
+        except ScriptError as failure:
+            text = b"ERR Error registering functions: %b" % failure.text
+            raise CommandError(text.replace(b"\n", b" ")) from None
+
+    # running
+
+    def _execute(self, run: Run, work: Callable[[Lua], Any]) -> Any:
+        """Run within the session's unit; a failure is a value, so that what was written stays."""
+        session, outer, txn = run.session, run.session.unit, run.session.txn
+        lua = self._acquire(run.kind)
+        if outer is None:
+            session.begin_unit()
+        self.running.append(run)
+        try:
+            reply = self._outcome(run, lua, work)
+        finally:
+            self.running.remove(run)
+            session.txn = txn
+            if outer is None:
+                session.end_unit()
+        run.flush_log()
+        return reply
+
+    def _outcome(self, run: Run, lua: Lua, work: Callable[[Lua], Any]) -> Any:
+        """The reply; the Lua state is kept for the next script unless something broke it."""
+        try:
+            reply = work(lua)
+        except ScriptError as failure:
+            reply = as_reply(failure)
+        except TooLong:
+            self._release(lua)
+            raise
+        except OutOfMemory:
+            return CommandError(b"ERR Error running script %b, not enough memory" % run.name)
+        self._release(lua)
+        return reply
+
+    def kill(self, kind: str) -> None:
+        """End the scripts of a kind that run; raises where there are none, or they have written."""
+        if not self.running:
+            raise CommandError(errors.NO_SCRIPT_RUNS)
+        mine = [run for run in self.running if run.kind == kind]
+        if not mine:
+            raise CommandError(errors.BUSY_FUNCTION if kind == "eval" else errors.BUSY_SCRIPT)
+        killable = [run for run in mine if not run.wrote]
+        if not killable:
+            raise CommandError(errors.UNKILLABLE)
+        for run in killable:
+            run.kill()
+
+    def _acquire(self, kind: str) -> Lua:
+        idle = self._idle[kind]
+        if idle:
+            return idle.pop()
+        return Lua(kind, self._server.options.script_memory_limit)
+
+    def _release(self, lua: Lua) -> None:
+        idle = self._idle[lua.kind]
+        if len(idle) < _IDLE_STATES and not lua.is_crowded:
+            idle.append(lua)

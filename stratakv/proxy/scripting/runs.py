@@ -1,0 +1,207 @@
+"""Lua at work: what a script may do, what it has done, and why it has to end early."""
+
+import logging
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from stratakv import errors
+from stratakv.encodings.txn import TooLong, Txn
+from stratakv.errors import CommandError
+from stratakv.proxy.guards import READ_ONLY
+from stratakv.proxy.requests import Request
+from stratakv.proxy.scripting.conversion import argument
+from stratakv.proxy.table import TABLE, Command
+
+if TYPE_CHECKING:
+    from stratakv.proxy.session import Session
+
+log = logging.getLogger("stratakv.script")
+
+INLINE_SECONDS: Final = 0.005
+"""How long a script holds the loop before it begins anew in slices."""
+LOAD_SECONDS: Final = 0.5
+"""How long a library may take to register its functions."""
+
+LOG_LEVELS: Final = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+"""Of redis.LOG_DEBUG, VERBOSE, NOTICE and WARNING: our default is as quiet as Redis's."""
+
+
+class Work:
+    """Lua at work, until it ends or has to."""
+
+    def __init__(self, name: bytes, kind: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.resp3 = False
+        self.started = time.perf_counter()
+        self.reason = b""
+        """Why Lua must give way now, as an error text; nothing while it may go on."""
+        self.failure: BaseException | None = None
+        """What is to be raised once Lua has come to its end."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return time.perf_counter() - self.started
+
+    def end(self, failure: BaseException) -> None:
+        """It cannot go on; `failure` is raised when Lua has given way."""
+        self.failure = self.failure or failure
+        self.reason = self.reason or b"ERR the script cannot go on"
+
+    def tick(self) -> bool:
+        """Called every few thousand instructions; says whether Lua has to give way."""
+        return bool(self.reason)
+
+    def note(self, level: int, text: str) -> None:
+        """redis.log."""
+        log.log(LOG_LEVELS[level], "%s", text)
+
+    def call(self, values: tuple[Any, ...]) -> Any:
+        """redis.call: the reply, errors included. Raises `TooLong`."""
+        return CommandError(errors.SCRIPT_NOT_ALLOWED)
+
+
+class Loading(Work):
+    """A library that registers its functions; with a Txn it may begin anew in slices."""
+
+    def __init__(self, txn: Txn | None) -> None:
+        super().__init__(b"", "function")
+        self._txn = txn
+
+    def tick(self) -> bool:
+        """See to the time limit."""
+        if self.seconds > LOAD_SECONDS:
+            self.reason = b"ERR FUNCTION LOAD timeout"
+        elif self._txn is not None and self._txn.patient:
+            self._txn.breathe()
+        elif self._txn is not None and self.seconds > INLINE_SECONDS:
+            self.end(TooLong())
+        return bool(self.reason)
+
+
+class Run(Work):
+    """A script or function at work for a session."""
+
+    def __init__(self, session: "Session", name: bytes, *, read_only: bool, kind: str) -> None:
+        super().__init__(name, kind)
+        self.session = session
+        self.read_only = read_only
+        self.wrote = False
+        self.request: tuple[bytes, ...] = ()
+        """The call, for FUNCTION STATS."""
+        self._warn_after = session.server.options.busy_reply_threshold / 1000
+        self._log: list[tuple[int, str]] = []
+
+    def kill(self) -> None:
+        """SCRIPT KILL or FUNCTION KILL."""
+        word = b"SCRIPT" if self.kind == "eval" else b"FUNCTION"
+        self.reason = b"ERR Script killed by user with %b KILL." % word
+
+    def tick(self) -> bool:
+        """Give way to other clients, or begin anew where that can be done."""
+        if self.reason:
+            return True
+        txn = self.session.txn
+        if txn.patient:
+            self._warn()
+            txn.breathe()
+        elif self.seconds > INLINE_SECONDS:
+            self.end(TooLong())
+        return bool(self.reason)
+
+    def _warn(self) -> None:
+        if 0 < self._warn_after < self.seconds:
+            self._warn_after = 0.0
+            log.warning("script %s is still running after the threshold", self.name.decode())
+
+    def note(self, level: int, text: str) -> None:
+        """redis.log: at once in slices, else at the end, since the script may begin anew."""
+        if self.session.txn.patient:
+            super().note(level, text)
+        else:
+            self._log.append((level, text))
+
+    def flush_log(self) -> None:
+        """The run counts: write what it noted."""
+        for level, text in self._log:
+            super().note(level, text)
+
+    # commands
+
+    def call(self, values: tuple[Any, ...]) -> Any:
+        """redis.call: the reply, errors included. Raises `TooLong`."""
+        if not values:
+            return CommandError(errors.SCRIPT_NO_ARGUMENT)
+        request = [value if type(value) is bytes else argument(value) for value in values]
+        if None in request:
+            return CommandError(errors.SCRIPT_BAD_ARGUMENT)
+        return self._run(request)  # type: ignore[arg-type]  # None was refused
+
+    def _run(self, request: Request) -> Any:
+        dispatcher = self.session.server.dispatcher
+        entry = _readers().get(request[0])
+        if entry is not None and entry.min_args <= len(request) <= entry.max_args:
+            return dispatcher.run_in_unit(self.session, entry, request, "lua")
+        entry = find_command(request)
+        failure = self._refusal(entry, request)
+        if failure is not None:
+            if entry is not None:
+                entry.rejected += 1
+            dispatcher.stats.count_error(failure)
+            return failure
+        assert entry is not None
+        if entry.is_write:
+            self.wrote = True
+        return dispatcher.run_in_unit(self.session, entry, request, "lua")
+
+    def _refusal(self, entry: Command | None, request: Request) -> CommandError | None:
+        if entry is None:
+            return CommandError(errors.SCRIPT_UNKNOWN_COMMAND)
+        if not entry.min_args <= len(request) <= entry.max_args:
+            return CommandError(errors.SCRIPT_WRONG_ARITY)
+        if "noscript" in entry.flags and not self.session.server.scripting.allows_all:
+            return CommandError(errors.SCRIPT_NOT_ALLOWED)
+        if "blocking" in entry.flags and _may_wait(request):
+            return errors.no_block_in_scripts(request[0])
+        if self.read_only and (entry.is_write or "replicates" in entry.traits):
+            return CommandError(errors.SCRIPT_READ_ONLY)
+        if entry.is_write and not self.wrote:
+            guards = self.session.server.dispatcher.guards
+            if guards.bits & READ_ONLY:
+                return errors.misconf(guards.refusal)
+        return None
+
+
+def _may_wait(request: Request) -> bool:
+    """Whether XREAD or XREADGROUP, which scripts may call, has its option BLOCK."""
+    words = [word.upper() for word in request]
+    options = words[4:] if words[1] == b"GROUP" else words[1:]
+    end = options.index(b"STREAMS") if b"STREAMS" in options else len(options)
+    return b"BLOCK" in options[:end]
+
+
+@cache
+def _readers() -> dict[bytes, Command]:
+    """Commands that every script may call, in the usual spellings."""
+    barred = {"write", "noscript", "blocking"}
+    return {
+        spelling: entry
+        for name, entry in TABLE.items()
+        if not entry.subcommands
+        and not entry.container
+        and not barred & entry.flags
+        and "replicates" not in entry.traits
+        for spelling in (name, name.upper())
+    }
+
+
+def find_command(request: Request) -> Command | None:
+    """The command that a request names, subcommands included."""
+    entry = TABLE.get(request[0]) or TABLE.get(request[0].lower())
+    if entry is None or not entry.subcommands:
+        return entry
+    if len(request) < 2:
+        return entry
+    return entry.subcommands.get(request[1].lower())

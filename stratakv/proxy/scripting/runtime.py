@@ -1,0 +1,277 @@
+"""A Lua state with the sandbox in it, and the way in and out.
+
+A script runs to its end in one call from here. Whatever Lua calls back never raises into Lua: it
+says that the script has to end, and what is to be raised waits in the `Run`. A paused script keeps
+its state to itself; others run in another one meanwhile.
+
+The memory limit is lupa's own, with some room on top: outside of a protected call Lua ends the
+process when it finds no memory, so everything that is handed over is measured before.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from lupa import lua51
+
+from stratakv.errors import CommandError
+from stratakv.proxy.commands.connection import REDIS_VERSION
+from stratakv.proxy.scripting import libraries
+from stratakv.proxy.scripting.bytecode import without_tail_calls
+from stratakv.proxy.scripting.conversion import (
+    ABORTED,
+    ITEM_BYTES,
+    SHORT,
+    ReplyReader,
+    ResultReader,
+    TooMuch,
+    scalar,
+)
+from stratakv.proxy.scripting.flags import FLAGS
+from stratakv.proxy.scripting.runs import Run, Work, find_command
+
+_SOURCES: Final = {path.stem: path.read_bytes() for path in Path(__file__).parent.glob("*.lua")}
+_CHUNK_NAME: Final = b"=stratakv"
+HEADROOM: Final = 32 << 20
+"""Above the limit: room for what is handed over without being measured."""
+OUT_OF_MEMORY: Final = b"not enough memory"
+BAD_NAME: Final = (
+    b"Library names can only contain letters, numbers, or underscores(_) "
+    b"and must be at least one character long"
+)
+
+
+class ScriptError(Exception):
+    """A script failed; `text` is the reply."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class OutOfMemory(Exception):
+    """The state has no memory left and must not be used again."""
+
+
+class Lua:
+    """One Lua state, for scripts (`eval`) or for functions (`function`)."""
+
+    def __init__(self, kind: str, limit: int) -> None:
+        self.kind = kind
+        self._limit = limit
+        self._lua = lua51.LuaRuntime(
+            encoding=None,
+            source_encoding="latin-1",
+            attribute_filter=_no_attribute,
+            register_eval=False,
+            register_builtins=False,
+            unpack_returned_tuples=True,
+            max_memory=limit + HEADROOM,
+        )
+        self._table: Callable[[Any], Any] = self._lua.table_from
+        self._used: Callable[[], int] = self._lua.get_memory_used
+        self._run: Work | None = None
+        self._api: dict[bytes, Any] = {}
+        self._install()
+        self.scripts: dict[bytes, Any] = {}
+        """Compiled scripts by digest."""
+        self.callbacks: dict[bytes, tuple[object, dict[bytes, Any]]] = {}
+        """Per library: what was loaded, and its functions by name."""
+
+    def _install(self) -> None:
+        host = self._table(
+            {
+                b"call": self._call,
+                b"call_many": self._call_many,
+                b"tick": self._tick,
+                b"reason": self._reason,
+                b"log": self._log,
+                b"setresp": self._setresp,
+                b"sha1hex": _sha1hex,
+                b"acl_check_cmd": _acl_check_cmd,
+                b"without_tail_calls": without_tail_calls,
+                b"pack_float": libraries.pack_float,
+                b"unpack_float": libraries.unpack_float,
+                b"version": REDIS_VERSION,
+                b"version_number": _version_number(REDIS_VERSION),
+                b"flags": " ".join(FLAGS).encode(),
+                b"bad_name": BAD_NAME,
+            }
+        )
+        self._api = dict(self._chunk("sandbox")(host).items())
+        install = self._api[b"install"]
+        install(b"cjson", self._chunk("cjson"))
+        install(b"cmsgpack", self._chunk("cmsgpack"))
+        install(b"bit", self._chunk("bits"), libraries.bit_call, libraries.BIT_NAMES)
+        install(b"struct", self._chunk("bits"), libraries.struct_call, libraries.STRUCT_NAMES)
+        self._api[b"seal"](self.kind == "eval")
+
+    def _chunk(self, name: str) -> Any:
+        return self._lua.compile(_SOURCES[name], name=_CHUNK_NAME)
+
+    # from the host
+
+    def compile(self, code: bytes, name: bytes) -> Any:
+        """A Lua function; raises `ScriptError` with the compiler's words."""
+        self._measure([code])
+        found = self._api[b"compile"](code, name)
+        if isinstance(found, tuple):
+            raise ScriptError(found[1])
+        return found
+
+    def eval(self, run: Run, script: Any, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
+        """Run a script; returns its reply. Raises `ScriptError`, and what the run has to raise."""
+        self._measure(chain(keys, args))
+        if len(keys) + len(args) <= SHORT:
+            return self._enter(run, self._api[b"eval"], script, len(keys), *keys, *args)
+        tables = self._table(keys), self._table(args)
+        return self._enter(run, self._api[b"eval_tables"], script, *tables)
+
+    def call(self, run: Run, callback: Any, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
+        """Run a function of a library."""
+        self._measure(chain(keys, args))
+        tables = self._table(keys), self._table(args)
+        return self._enter(run, self._api[b"call_tables"], callback, *tables)
+
+    def load(self, run: Work, chunk: Any) -> Iterator[tuple[bytes, bytes | None, bytes, Any]]:
+        """Run a library; gives name, description, flags and callback of each function."""
+        ok, found = self._protected(run, self._api[b"load_library"], chunk)
+        if not ok:
+            raise ScriptError(found)
+        return self._described(found)
+
+    def _described(self, functions: Any) -> Iterator[tuple[bytes, bytes | None, bytes, Any]]:
+        index = 1
+        while (found := self._api[b"describe"](functions, index)) is not None:
+            yield found
+            index += 1
+
+    def _enter(self, run: Run, function: Any, *arguments: Any) -> Any:
+        result = self._protected(run, function, *arguments)
+        if not result[0]:
+            self._fail(run, *result[1:])
+        if len(result) == 2:
+            return scalar(result[1], run.resp3)
+        letters, values = result[1], iter(result[2:])
+        if len(letters) > SHORT and len(result) == 5:
+            values = self._chunks(*result[2:])
+        return ResultReader(letters, values, run.resp3).read()
+
+    def _chunks(self, values: Any, count: int, size: int) -> Iterator[Any]:
+        for start in range(1, count + 1, size):
+            found = self._api[b"chunk"](values, start)
+            yield from found if isinstance(found, tuple) else (found,)
+
+    def _protected(self, run: Work, function: Any, *arguments: Any) -> Any:
+        self._run = run
+        try:
+            result = function(*arguments)
+        except lua51.LuaMemoryError:
+            raise OutOfMemory from None
+        finally:
+            self._run = None
+        if run.failure is not None:
+            raise run.failure
+        return result
+
+    def _fail(
+        self, run: Run, text: Any = None, source: bytes | None = None, line: bytes | None = None
+    ) -> NoReturn:
+        if text == OUT_OF_MEMORY:
+            raise OutOfMemory
+        if source is not None and line is not None:
+            text += b" script: %b, on %b:%b." % (run.name, source, line)
+        raise ScriptError(text)
+
+    def _measure(self, values: Iterable[bytes]) -> None:
+        """See that what is handed over fits."""
+        lengths = list(map(len, values))
+        if sum(lengths) + ITEM_BYTES * len(lengths) > self._limit - self._used():
+            raise OutOfMemory
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether half of the memory is taken even though no script runs."""
+        if self._used() * 2 < self._limit:
+            return False
+        self._lua.gccollect()
+        return self._used() * 2 >= self._limit
+
+    # from Lua
+
+    def _call(self, *values: Any) -> Any:
+        run = self._run
+        if run is None or run.reason:
+            return None, ABORTED
+        try:
+            reply = run.call(values)
+            if run.reason:
+                return None, ABORTED
+            room = self._limit - self._used()
+            if room > 0 and (type(reply) is int or (type(reply) is bytes and len(reply) < room)):
+                return reply
+            return ReplyReader(self._table, run.resp3, room).read(reply)
+        except TooMuch:
+            run.end(OutOfMemory())
+        except BaseException as failure:
+            run.end(failure)
+        return None, ABORTED
+
+    def _call_many(self, values: Any, count: float) -> Any:
+        """`_call` with more arguments than Lua can hand over one by one."""
+        return self._call(*[values[index] for index in range(1, int(count) + 1)])
+
+    def _tick(self) -> bool:
+        run = self._run
+        if run is None:
+            return False
+        try:
+            if self._used() > self._limit:
+                run.end(OutOfMemory())
+            return run.tick()
+        except BaseException as failure:
+            run.end(failure)
+            return True
+
+    def _reason(self) -> bytes:
+        return self._run.reason if self._run is not None else b""
+
+    def _log(self, level: float, text: bytes) -> None:
+        if self._run is not None:
+            self._run.note(int(level), text.decode("utf-8", "replace"))
+
+    def _setresp(self, version: float) -> None:
+        if self._run is not None:
+            self._run.resp3 = version == 3
+
+
+def _no_attribute(owner: object, name: object, is_setting: bool) -> NoReturn:
+    raise AttributeError("scripts have no access to the host")
+
+
+def _sha1hex(text: bytes) -> bytes:
+    return hashlib.sha1(text).hexdigest().encode()
+
+
+def _version_number(version: bytes) -> int:
+    major, minor, patch = (int(part) for part in version.split(b"."))
+    return major << 16 | minor << 8 | patch
+
+
+def _acl_check_cmd(*values: Any) -> Any:
+    """There is one user, who may do everything that exists."""
+    if not values:
+        return None, b"Please specify at least one argument for this redis lib call"
+    if any(not isinstance(value, bytes | int | float) for value in values):
+        return None, b"Lua redis lib command arguments must be strings or integers"
+    request = [value if isinstance(value, bytes) else b"%.17g" % value for value in values]
+    if find_command(request) is None:
+        return None, b"Invalid command passed to redis.acl_check_cmd()"
+    return True
+
+
+def as_reply(failure: ScriptError) -> CommandError:
+    """The reply of a script that failed."""
+    return CommandError(failure.text.replace(b"\r", b" ").replace(b"\n", b" "))

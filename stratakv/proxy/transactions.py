@@ -1,0 +1,71 @@
+"""MULTI's side of a session: queued commands, and the keys that WATCH looks after."""
+
+from typing import TYPE_CHECKING, Final
+
+from stratakv.errors import CommandError
+from stratakv.proxy.requests import Request
+
+if TYPE_CHECKING:
+    from stratakv.proxy.session import Session
+    from stratakv.proxy.table import Command
+
+EXEC_ABORT: Final = b"EXECABORT Transaction discarded because of previous errors."
+
+
+class Transaction:
+    """The commands between MULTI and EXEC."""
+
+    __slots__ = ("failed", "queue")
+
+    def __init__(self) -> None:
+        self.queue: list[tuple[Command, Request]] = []
+        self.failed = False
+        """A command was refused while queueing: EXEC will abort."""
+
+    def keys(self) -> list[bytes]:
+        """The keys of all queued commands."""
+        return [key for entry, request in self.queue for key in entry.find_keys(request)]
+
+    def check(self) -> None:
+        """Raise EXECABORT if a command was refused."""
+        if self.failed:
+            raise CommandError(EXEC_ABORT)
+
+
+class Watches:
+    """The keys that a client WATCHes, and whether one of them has changed."""
+
+    __slots__ = ("_places", "_session", "_touched")
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._places: dict[tuple[int, bytes], bool] = {}
+        """(database, key) -> whether the key was live when it was watched."""
+        self._touched = False
+
+    def add(self, key: bytes) -> None:
+        """Look after a key from now on."""
+        txn = self._session.txn
+        place = (txn.db.index, key)
+        if place not in self._places:
+            self._places[place] = txn.find(key) is not None
+            txn.keyspace.signals.listen(*place, self._touch)
+
+    def _touch(self, database: int, key: bytes) -> None:
+        self._touched = True
+
+    @property
+    def broken(self) -> bool:
+        """Whether a watched key was changed, or has expired."""
+        return self._touched or any(
+            was_live and self._session.server.txns[database].find(key) is None
+            for (database, key), was_live in self._places.items()
+        )
+
+    def clear(self) -> None:
+        """UNWATCH."""
+        signals = self._session.server.keyspace.signals
+        for place in self._places:
+            signals.ignore(*place, self._touch)
+        self._places.clear()
+        self._touched = False

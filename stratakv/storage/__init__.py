@@ -1,0 +1,1 @@
+"""Ordered bytes: engines and the commit pipeline."""

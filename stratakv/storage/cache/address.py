@@ -1,0 +1,59 @@
+"""Addresses of a Redis: redis://, rediss:// and unix://, with user, password and database."""
+
+from dataclasses import dataclass
+from urllib.parse import parse_qs, unquote, urlsplit
+
+DEFAULT_PORT = 6379
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a Redis is and how to introduce oneself."""
+
+    host: str = ""
+    port: int = DEFAULT_PORT
+    path: str = ""
+    tls: bool = False
+    user: str = ""
+    password: str = ""
+    database: int = 0
+
+    def __str__(self) -> str:
+        """Without the password: this goes to logs."""
+        if self.path:
+            return f"unix://{self.path}?db={self.database}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"redis{'s' * self.tls}://{host}:{self.port}/{self.database}"
+
+
+def parse_address(url: str) -> Address:
+    """The address of a URL; raises ValueError for anything else."""
+    parts = urlsplit(url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    query = parse_qs(parts.query, strict_parsing=bool(parts.query))
+    database = query.pop("db", ["0"])[0]
+    if query or parts.fragment:
+        raise ValueError(url)
+    if parts.scheme == "unix":
+        path = unquote(parts.path)
+        if parts.hostname or len(path) < 2:
+            raise ValueError(url)
+        return Address(path=path, user=user, password=password, database=_database(database))
+    if parts.scheme not in ("redis", "rediss") or not parts.hostname:
+        raise ValueError(url)
+    name = parts.path.strip("/") or database
+    return Address(
+        host=parts.hostname,
+        port=parts.port or DEFAULT_PORT,
+        tls=parts.scheme == "rediss",
+        user=user,
+        password=password,
+        database=_database(name),
+    )
+
+
+def _database(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number

@@ -1,0 +1,101 @@
+"""The contract of an ordered key-value engine.
+
+Rows are bytes, ordered as unsigned bytes. An engine knows nothing of types, expiry or clients.
+`tests/storage/test_engine.py` holds every engine to this page.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+Rows = Mapping[bytes, bytes | None]
+"""A batch: row -> value to put, or None to delete."""
+
+
+class Reader(Protocol):
+    """Point and range reads; an engine or a snapshot of one."""
+
+    def get(self, row: bytes) -> bytes | None:
+        """The value of a row, or None."""
+        ...
+
+    def scan(
+        self, start: bytes, stop: bytes, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Rows of [start, stop) in order, or from the end when `reverse`.
+
+        Sees the state at the time of the call, whatever is written while it is consumed.
+        """
+        ...
+
+    def scan_keys(self, start: bytes, stop: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        """As `scan`, without the values."""
+        ...
+
+
+class Snapshot(Reader, Protocol):
+    """A frozen view; close it when done, since it keeps old rows alive."""
+
+    def close(self) -> None:
+        """Let go of the view."""
+        ...
+
+
+class Engine(Reader, Protocol):
+    """An ordered store of rows.
+
+    Requires: `write` is called from one thread at a time; reads may run beside it.
+    """
+
+    name: str
+
+    def write(self, rows: Rows, *, sync: bool = False) -> int:
+        """Write all rows or none. With `sync`, on stable storage before it returns.
+
+        Returns about how many bytes that were. Raises `StoreUnavailable` when the engine refuses;
+        none of the rows is then visible after a reopen, unless the engine had already logged the
+        whole batch. From then on it refuses every write until `reopen`.
+        """
+        ...
+
+    def prepare(self, rows: Rows, *, sync: bool = False) -> Callable[[], int]:
+        """Build a batch now, to be written by calling the result, from any one thread.
+
+        Building needs the interpreter, writing does not: a thread that only writes does not slow
+        the event loop down.
+        """
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """A frozen view of the rows as they are now."""
+        ...
+
+    def sync(self) -> None:
+        """Put everything written so far on stable storage. May be called from any thread."""
+        ...
+
+    def compact(self, start: bytes, stop: bytes) -> None:
+        """Reclaim the space of deleted rows in a range. Slow; may be called from any thread."""
+        ...
+
+    def size(self, start: bytes, stop: bytes) -> int:
+        """Roughly the bytes that a range takes on disk."""
+        ...
+
+    def pressure(self) -> int:
+        """How near the engine is to stalling writers: 0 is calm, 100 is a full stop."""
+        ...
+
+    def property(self, name: str) -> str | None:
+        """What the engine says of itself under that name, or None."""
+        ...
+
+    def reopen(self) -> None:
+        """Close and open again after an error.
+
+        Raises `StoreUnavailable` if that is not possible yet; reads then go on as before.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what is buffered and let go of the files."""
+        ...

@@ -1,0 +1,221 @@
+"""CONFIG: Redis's names, limits and words, and what a change does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from tests.commands.test_connection import same_bytes
+from tests.harness.wire import WireClient
+
+CALLS = """
+CONFIG GET
+CONFIG GET nosuch
+CONFIG GET MAXMEMORY
+CONFIG GET TIMEOUT timeout
+CONFIG GET TIME[O]UT
+CONFIG SET nosuch x
+CONFIG SET NOSUCH x
+CONFIG SET databases 5
+CONFIG SET DATABASES 5
+CONFIG SET dir /nowhere
+CONFIG SET maxmemory
+CONFIG SET maxmemory abc
+CONFIG SET maxmemory -1
+CONFIG SET maxmemory 1gbb
+CONFIG SET maxmemory 100mb
+CONFIG GET maxmemory
+CONFIG SET timeout abc
+CONFIG SET TIMEOUT abc
+CONFIG SET timeout -1
+CONFIG SET timeout 99999999999
+CONFIG SET timeout ""
+CONFIG SET timeout 0 timeout 1
+CONFIG SET timeout 7 nosuch x
+CONFIG SET timeout 7 slowlog-max-len abc
+CONFIG SET timeout 7 databases 1
+CONFIG GET timeout
+CONFIG SET timeout 0 slowlog-max-len
+CONFIG SET slowlog-max-len -1
+CONFIG SET slowlog-log-slower-than -2
+CONFIG SET latency-monitor-threshold -1
+CONFIG SET appendonly foo
+CONFIG SET appendfsync foo
+CONFIG SET maxmemory-policy foo
+CONFIG SET maxmemory-policy ALLKEYS-LRU
+CONFIG GET maxmemory-policy
+CONFIG SET save "900 1"
+CONFIG GET save
+CONFIG SET save abc
+CONFIG SET save "900 1 300"
+CONFIG SET save "0 1"
+CONFIG SET loglevel foo
+CONFIG SET hash-max-ziplist-entries 10
+CONFIG GET hash-max-listpack-entries
+CONFIG SET hash-max-listpack-entries 64 hash-max-ziplist-entries 20
+CONFIG GET hash-max-listpack-entries
+CONFIG SET hash-max-listpack-value 1kb
+CONFIG GET hash-max-ziplist-value
+CONFIG SET zset-max-listpack-value -1
+CONFIG SET notify-keyspace-events KEA
+CONFIG GET notify-keyspace-events
+CONFIG SET notify-keyspace-events Kg
+CONFIG GET notify-keyspace-events
+CONFIG SET notify-keyspace-events foo
+CONFIG SET client-output-buffer-limit "normal 0 0"
+CONFIG SET client-output-buffer-limit "foo 0 0 0"
+CONFIG SET client-output-buffer-limit "normal a 0 0"
+CONFIG SET client-output-buffer-limit "normal 0 0 -1"
+CONFIG SET client-output-buffer-limit "normal 1mb 2 3 replica 4 5 6"
+CONFIG GET client-output-buffer-limit
+CONFIG SET proto-max-bulk-len 100
+CONFIG SET client-query-buffer-limit 1
+CONFIG SET maxclients 0
+CONFIG SET hz 501
+CONFIG GET hz
+CONFIG SET tcp-backlog 5
+CONFIG SET maxmemory-clients 200%
+CONFIG SET maxmemory-clients -5%
+CONFIG SET maxmemory-clients abc
+CONFIG SET maxmemory-clients 5%
+CONFIG GET maxmemory-clients
+CONFIG SET maxmemory-clients 1mb
+CONFIG GET maxmemory-clients
+CONFIG SET maxmemory-clients 0
+CONFIG GET key-load-delay
+CONFIG GET key-load-dela*
+CONFIG SET rdb-key-save-delay 0
+CONFIG SET slave-priority 90
+CONFIG GET replica-priority
+CONFIG SET replica-priority 100
+CONFIG SET sanitize-dump-payload foo
+CONFIG SET databases 16
+CONFIG SET latency-tracking-info-percentiles "10 abc"
+CONFIG SET latency-tracking-info-percentiles 101
+CONFIG SET latency-tracking-info-percentiles "0.0 50.50 100"
+CONFIG GET latency-tracking-info-percentiles
+CONFIG SET latency-tracking-info-percentiles ""
+CONFIG GET latency-tracking-info-percentiles
+CONFIG SET latency-tracking-info-percentiles "50 99 99.9"
+CONFIG RESETSTAT x
+CONFIG REWRITE
+CONFIG foo
+CONFIG
+"""
+
+RESTORED = [
+    *[("maxmemory", "0"), ("timeout", "0"), ("maxmemory-policy", "noeviction"), ("save", "")],
+    *[("hash-max-listpack-entries", "512"), ("hash-max-listpack-value", "64"), ("hz", "10")],
+    *[("notify-keyspace-events", ""), ("durability", "os"), ("slowlog-max-len", "128")],
+    *[("slowlog-log-slower-than", "10000"), ("latency-monitor-threshold", "0")],
+    ("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60"),
+]
+
+
+@pytest.fixture(autouse=True)
+def restored(redis_wire: WireClient, strata_wire: WireClient) -> Iterator[None]:
+    """The servers are shared by all tests: give them back as they were."""
+    limits = strata_wire.send("CONFIG", "GET", "client-output-buffer-limit").frame.blobs()
+    yield
+    for wire in (redis_wire, strata_wire):
+        for name, value in RESTORED:
+            wire.send("CONFIG", "SET", name, value)
+    strata_wire.send("CONFIG", "SET", *limits)
+
+
+def test_replies_are_those_of_redis(redis_wire: WireClient, strata_wire: WireClient) -> None:
+    commands = [tuple(shlex.split(line)) for line in CALLS.strip().splitlines()]
+    same_bytes(redis_wire, strata_wire, commands)
+
+
+def test_every_name_that_redis_has_too_has_its_default(
+    redis_wire: WireClient, strata_wire: WireClient
+) -> None:
+    redis, strata = (
+        {name.data: value.data for name, value in wire.send("CONFIG", "GET", "*").frame.pairs()}
+        for wire in (redis_wire, strata_wire)
+    )
+    ours = {b"bind", b"port", b"dir", b"client-output-buffer-limit", b"unixsocketperm"}
+    ours |= {b"logfile", b"pidfile", b"unixsocket"}
+    shared = (set(redis) & set(strata)) - ours
+    assert len(shared) > 60
+    assert {n: (redis[n], strata[n]) for n in shared if redis[n] != strata[n]} == {}
+
+
+def test_our_own_options_are_there_and_checked(strata_wire: WireClient) -> None:
+    assert strata_wire.send("CONFIG", "GET", "durability").frame.blobs() == [b"durability", b"os"]
+    assert strata_wire.send("CONFIG", "SET", "durability", "always").raw == b"+OK\r\n"
+    assert strata_wire.send("SET", "k", "v").raw == b"+OK\r\n"
+    refused = strata_wire.send("CONFIG", "SET", "durability", "never")
+    assert b"'durability') - must be one of os, everysec, always" in refused.raw
+    assert b"immutable" in strata_wire.send("CONFIG", "SET", "engine", "memory").raw
+
+
+def test_what_only_a_restart_changes_may_be_set_to_what_it_is(strata_wire: WireClient) -> None:
+    port, engine = (strata_wire.send("CONFIG", "GET", n).frame.blobs() for n in ("port", "engine"))
+    assert strata_wire.send("CONFIG", "SET", *port, *engine).raw == b"+OK\r\n"
+    assert b"immutable" in strata_wire.send("CONFIG", "SET", "port", int(port[1]) + 1).raw
+    assert strata_wire.send("PING").raw == b"+PONG\r\n"
+
+
+def test_latency_percentiles_are_those_that_are_asked_for(strata_wire: WireClient) -> None:
+    name = "latency-tracking-info-percentiles"
+    strata_wire.send("CONFIG", "SET", name, "0 75")
+    strata_wire.send("ECHO", "x")
+    shown = strata_wire.send("INFO", "latencystats").raw
+    assert re.search(rb"latency_percentiles_usec_echo:p0=[0-9.]+,p75=[0-9.]+\r\n", shown)
+    strata_wire.send("CONFIG", "SET", "latency-tracking", "no", name, "50 99 99.9")
+    assert b"percentiles_usec" not in strata_wire.send("INFO", "latencystats").raw
+    strata_wire.send("CONFIG", "SET", "latency-tracking", "yes")
+
+
+def test_a_refused_pair_leaves_the_others_as_they_were(strata_wire: WireClient) -> None:
+    strata_wire.send("CONFIG", "SET", "timeout", 11, "durability", "never")
+    assert strata_wire.send("CONFIG", "GET", "timeout").frame.blobs() == [b"timeout", b"0"]
+
+
+def test_the_slow_log_follows_its_settings(strata_wire: WireClient) -> None:
+    strata_wire.send("CONFIG", "SET", "slowlog-log-slower-than", 0, "slowlog-max-len", 2)
+    strata_wire.send("SLOWLOG", "RESET")
+    for number in range(5):
+        strata_wire.send("ECHO", number)
+    assert strata_wire.send("SLOWLOG", "LEN").raw == b":2\r\n"
+    entry = (strata_wire.send("SLOWLOG", "GET", 1).frame.items or ())[0].items or ()
+    assert [part.kind for part in entry] == [":", ":", ":", "*", "$", "$"]
+    assert entry[3].blobs() == [b"SLOWLOG", b"LEN"]
+    strata_wire.send("CONFIG", "SET", "slowlog-log-slower-than", -1)
+    strata_wire.send("SLOWLOG", "RESET")
+    strata_wire.send("ECHO", "x")
+    assert strata_wire.send("SLOWLOG", "LEN").raw == b":0\r\n"
+
+
+def test_the_latency_monitor_follows_its_threshold(strata_wire: WireClient) -> None:
+    strata_wire.send("LATENCY", "RESET")
+    strata_wire.send("CONFIG", "SET", "latency-monitor-threshold", 1)
+    fields = [str(number) for number in range(4000)]
+    strata_wire.send("HSET", "h", *fields)
+    strata_wire.send("HGETALL", "h")
+    events = strata_wire.send("LATENCY", "LATEST").frame.items or ()
+    assert events, "a hash of 2000 fields should take a millisecond"
+    name, when, latest, worst = events[0].items or ()
+    assert name.data in (b"command", b"fast-command")
+    assert (worst.number or 0) >= (latest.number or 0) >= 1
+    history = strata_wire.send("LATENCY", "HISTORY", name.data or b"").frame.items or ()
+    assert [item.number for item in history[-1].items or ()] == [when.number, latest.number]
+    assert b"spike" in strata_wire.send("LATENCY", "DOCTOR").raw
+    assert b"worst" in strata_wire.send("LATENCY", "GRAPH", name.data or b"").raw
+    assert (strata_wire.send("LATENCY", "RESET").frame.number or 0) >= 1
+    assert strata_wire.send("LATENCY", "LATEST").raw == b"*0\r\n"
+
+
+def test_resetstat_starts_the_counters_anew(strata_wire: WireClient) -> None:
+    strata_wire.send("nosuch")
+    assert b"errorstat_ERR" in strata_wire.send("INFO", "errorstats").raw
+    assert strata_wire.send("CONFIG", "RESETSTAT").raw == b"+OK\r\n"
+    text = strata_wire.send("INFO", "errorstats", "commandstats", "stats").raw
+    assert b"errorstat_" not in text
+    assert b"cmdstat_echo" not in text
+    assert b"total_connections_received:0\r\n" in text

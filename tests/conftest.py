@@ -1,0 +1,85 @@
+"""Fixtures shared by all end-to-end tests: one redis-server and one StrataKV per test run."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.wire import WireClient
+
+_SEED = os.environ.get("STRATAKV_DIFF_SEED") or "1"
+DIFF_SEED = random.SystemRandom().randrange(2**32) if _SEED == "random" else int(_SEED)
+"""The same sequences in every run, unless the seed is another number or `random`."""
+DIFF_EXAMPLES = int(os.environ.get("STRATAKV_DIFF_EXAMPLES") or 40)
+
+# deadline: the two servers share the machine with other tests, so one slow example says nothing.
+# database: a run depends on its seed alone; the failure message holds the commands to replay.
+settings.register_profile(
+    "ci",
+    max_examples=DIFF_EXAMPLES,
+    deadline=None,
+    database=None,
+    print_blob=False,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("ci")
+
+
+def pytest_report_header() -> str:
+    return f"differential seed: STRATAKV_DIFF_SEED={DIFF_SEED}, examples: {DIFF_EXAMPLES}"
+
+
+@pytest.fixture(scope="session")
+def diff_seed() -> int:
+    return DIFF_SEED
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis") / "data").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def strata_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrataServer | RedisServer]:
+    """The server under test. STRATAKV_TEST_SUBJECT=redis compares Redis with itself: it tests the
+    tests.
+    """
+    server = _subject(tmp_path_factory.mktemp("strata") / "data")
+    yield server
+    server.stop()
+
+
+def _subject(directory: Path) -> StrataServer | RedisServer:
+    if os.environ.get("STRATAKV_TEST_SUBJECT") == "redis":
+        return RedisServer(directory).start()
+    return StrataServer(directory).start()
+
+
+@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
+def protocol(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def redis_wire(redis_server: RedisServer, protocol: int) -> Iterator[WireClient]:
+    """A raw client of redis-server on an empty keyspace, once in RESP2 and once in RESP3."""
+    with redis_server.client(protocol) as client:
+        client.send("FLUSHALL")
+        yield client
+
+
+@pytest.fixture
+def strata_wire(strata_server: StrataServer, protocol: int) -> Iterator[WireClient]:
+    """A raw client of StrataKV on an empty keyspace, once in RESP2 and once in RESP3."""
+    with strata_server.client(protocol) as client:
+        client.send("FLUSHALL")
+        yield client

@@ -1,0 +1,364 @@
+"""Reclaiming: due keys, dead incarnations, dropped namespaces, and crashes in the middle."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from stratakv.encodings import metas, rows, strings
+from stratakv.encodings.patient import SPILL_ROWS, PatientTxn
+from stratakv.encodings.reclaim import COMPACT_ROWS, STEP_ROWS, Reclaimer
+from tests.encodings.fixtures import Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def finish(bench: Bench, reclaimer: Reclaimer | None = None) -> Reclaimer:
+    """Work to the end, a commit after each step."""
+    reclaimer = reclaimer or Reclaimer(bench.keyspace)
+    while reclaimer.work(0.0):
+        bench.commit()
+    bench.commit()
+    return reclaimer
+
+
+def kinds(bench: Bench) -> set[bytes]:
+    return {row[:2] for row in bench.rows() if not row.startswith(b"!")}
+
+
+def drop(bench: Bench, key: bytes, index: int = 0) -> None:
+    txn = bench.txn(index)
+    txn.drop(key)
+    txn.apply()
+
+
+# due keys
+
+
+def test_due_keys_go_and_the_others_stay(bench: Bench) -> None:
+    now = bench.clock.now_ms
+    bench.make_set(b"due", 3, expire_ms=now + 10)
+    bench.make_set(b"later", 3, expire_ms=now + 1000)
+    bench.make_set(b"never", 3)
+    bench.commit()
+    bench.clock.advance(10)
+    expired: list[bytes] = []
+    reclaimer = Reclaimer(bench.keyspace)
+    reclaimer.on_expired = lambda database, key: expired.append(key)
+    finish(bench, reclaimer)
+    assert expired == [b"due"]
+    assert reclaimer.expired_keys == 1
+    assert (bench.database.live, bench.database.expiring) == (2, 1)
+    assert bench.problems() == []
+
+
+def test_many_due_keys_go_in_steps(bench: Bench) -> None:
+    txn = bench.txn()
+    for number in range(STEP_ROWS * 3):
+        strings.assign(txn, b"%d" % number, b"v", bench.clock.now_ms + 1 + number % 7)
+    txn.apply()
+    bench.commit()
+    bench.clock.advance(100)
+    reclaimer = Reclaimer(bench.keyspace)
+    assert reclaimer.work(0.0)
+    bench.commit()
+    assert 0 < bench.database.live < STEP_ROWS * 3
+    assert bench.problems() == []
+    finish(bench, reclaimer)
+    assert bench.database.live == 0
+    assert kinds(bench) == {b"n#", b"x#"}
+
+
+def test_it_sleeps_until_the_next_key_is_due(bench: Bench) -> None:
+    reclaimer = finish(bench)
+    assert reclaimer.idle_seconds(0.1) == 0.1
+    bench.make_set(b"s", 1, expire_ms=bench.clock.now_ms + 50)
+    bench.commit()
+    finish(bench, reclaimer)
+    assert reclaimer.idle_seconds(0.1) == pytest.approx(0.05, abs=0.002)
+    assert reclaimer.idle_seconds(0.01) == 0.01
+
+
+def test_a_key_that_a_long_command_holds_waits(bench: Bench) -> None:
+    bench.make_set(b"held", 1, expire_ms=bench.clock.now_ms + 1)
+    bench.commit()
+    bench.clock.advance(5)
+    finish(bench, Reclaimer(bench.keyspace, is_locked=lambda database, key: key == b"held"))
+    assert bench.database.live == 1
+    finish(bench)
+    assert bench.database.live == 0
+
+
+def test_an_index_row_without_its_key_is_healed(bench: Bench) -> None:
+    bench.make_set(b"s", 1, expire_ms=bench.clock.now_ms + 10_000)
+    bench.commit()
+    bench.engine.write({rows.expiry_row(b"0:", 5, b"s"): b"", rows.expiry_row(b"0:", 6, b"x"): b""})
+    assert len(bench.problems()) == 2
+    finish(bench)
+    assert bench.problems() == []
+    assert bench.database.live == 1
+
+
+def test_active_expiry_can_be_switched_off(bench: Bench) -> None:
+    bench.make_set(b"s", 1, expire_ms=bench.clock.now_ms + 1)
+    bench.clock.advance(5)
+    reclaimer = Reclaimer(bench.keyspace)
+    assert not reclaimer.work(time.perf_counter() + 1, expire=False)
+    assert bench.database.live == 1
+
+
+# dead incarnations
+
+
+def test_a_dropped_collection_s_rows_go(bench: Bench) -> None:
+    bench.make_set(b"gone", 250)
+    bench.make_set(b"stays", 2)
+    bench.commit()
+    drop(bench, b"gone")
+    bench.commit()
+    reclaimer = Reclaimer(bench.keyspace)
+    assert reclaimer.backlog() == 1
+    finish(bench, reclaimer)
+    assert reclaimer.backlog() == 0
+    assert reclaimer.reclaimed_rows == 250
+    assert sum(row.startswith(b"s#") for row in bench.rows()) == 2
+    assert bench.problems() == []
+
+
+def test_many_small_incarnations_take_many_steps(bench: Bench) -> None:
+    """However small each is, clients must not wait for all of them."""
+    for number in range(300):
+        bench.make_set(b"%d" % number, 1)
+        drop(bench, b"%d" % number)
+    bench.commit()
+    reclaimer = Reclaimer(bench.keyspace)
+    assert reclaimer.work(0.0)
+    bench.commit()
+    assert reclaimer.backlog() > 250
+    finish(bench, reclaimer)
+    assert reclaimer.backlog() == 0
+
+
+def test_a_new_incarnation_keeps_its_rows(bench: Bench) -> None:
+    bench.make_set(b"s", 5)
+    bench.make_set(b"s", 3)
+    bench.commit()
+    finish(bench)
+    assert sum(row.startswith(b"s#") for row in bench.rows()) == 3
+    assert bench.problems() == []
+
+
+def test_a_crash_between_any_two_steps_leaks_nothing(bench: Bench) -> None:
+    bench.make_set(b"gone", STEP_ROWS * 4)
+    bench.commit()
+    drop(bench, b"gone")
+    bench.commit()
+    crashes = 0
+    while Reclaimer(bench.keyspace).work(0.0):
+        bench.commit()
+        assert bench.problems() == []
+        bench.open()
+        crashes += 1
+    bench.commit()
+    assert crashes >= 4
+    assert kinds(bench) == {b"n#", b"x#"}
+
+
+def test_steps_that_were_lost_with_a_commit_are_done_again(bench: Bench) -> None:
+    bench.make_set(b"gone", STEP_ROWS * 3)
+    bench.commit()
+    drop(bench, b"gone")
+    bench.commit()
+    reclaimer = Reclaimer(bench.keyspace)
+    assert reclaimer.work(0.0)
+    bench.keyspace.abandon()
+    reclaimer.reset()
+    finish(bench, reclaimer)
+    assert bench.problems() == []
+    assert kinds(bench) == {b"n#", b"x#"}
+
+
+def test_a_large_range_is_queued_for_compaction(bench: Bench) -> None:
+    bench.make_set(b"large", COMPACT_ROWS)
+    bench.make_set(b"small", 10)
+    bench.commit()
+    for key in (b"large", b"small"):
+        drop(bench, key)
+    bench.commit()
+    reclaimer = finish(bench)
+    span = reclaimer.next_compaction()
+    assert span is not None
+    assert b"large" in span[0]
+    assert reclaimer.next_compaction() is None
+
+
+# what long commands are writing
+
+
+def patient(bench: Bench) -> PatientTxn:
+    return PatientTxn(
+        bench.keyspace,
+        bench.database,
+        bench.engine.snapshot(),
+        lambda: None,
+        lambda batch: bench.store.submit(batch, lambda error: None),
+    )
+
+
+def build(txn: PatientTxn, count: int) -> None:
+    meta = txn.create(b"built", metas.SET, count)
+    for number in range(count):
+        txn.put(meta.sub + b"%d" % number, b"")
+
+
+def test_rows_of_an_unfinished_command_are_left_alone_until_it_ends(bench: Bench) -> None:
+    txn = patient(bench)
+    build(txn, 2500)
+    assert any(row.startswith(b"g#") for row in bench.rows())
+    finish(bench)
+    spilled = 2500 - 2500 % SPILL_ROWS
+    assert sum(row.startswith(b"s#") for row in bench.rows()) == spilled
+    txn.apply()
+    bench.commit()
+    finish(bench)
+    assert sum(row.startswith(b"s#") for row in bench.rows()) == 2500
+    assert bench.problems() == []
+
+
+@pytest.mark.parametrize("ends", ["crash", "discard"])
+def test_rows_of_a_command_that_never_ended_go(bench: Bench, ends: str) -> None:
+    txn = patient(bench)
+    build(txn, 2500)
+    if ends == "crash":
+        bench.open()
+    else:
+        txn.discard()
+    bench.commit()
+    assert bench.problems() == []
+    finish(bench)
+    assert not any(row.startswith((b"s#", b"g#")) for row in bench.rows())
+
+
+def test_a_key_published_while_the_queue_is_drained_is_not_garbage(bench: Bench) -> None:
+    """The queue is read ahead; what a long command publishes meanwhile has left it."""
+    bench.make_set(b"gone", STEP_ROWS * 5)
+    bench.commit()
+    drop(bench, b"gone")
+    bench.commit()
+    txn = patient(bench)
+    build(txn, 2500)
+    reclaimer = Reclaimer(bench.keyspace)
+    assert reclaimer.work(0.0)
+    txn.apply()
+    bench.commit()
+    finish(bench, reclaimer)
+    assert bench.problems() == []
+    assert sum(row.startswith(b"s#") for row in bench.rows()) == 2500
+
+
+# dropped namespaces
+
+
+def test_a_flushed_database_s_rows_go(bench: Bench) -> None:
+    bench.make_set(b"s", 250, expire_ms=bench.clock.now_ms + 9999)
+    bench.make_set(b"s", 5, index=1)
+    bench.commit()
+    drop(bench, b"s")
+    bench.make_set(b"t", 5)
+    bench.commit()
+    bench.keyspace.flush(bench.database)
+    bench.commit()
+    assert bench.problems() == []
+    reclaimer = finish(bench)
+    assert reclaimer.backlog() == 0
+    left = bench.rows()
+    assert not any(row[2:].startswith(b"0:") for row in left)
+    assert sum(row.startswith(b"s#1:") for row in left) == 5
+    assert bench.problems() == []
+
+
+def test_a_crash_while_a_namespace_goes_leaks_nothing(bench: Bench) -> None:
+    bench.make_set(b"s", STEP_ROWS * 3)
+    bench.commit()
+    bench.keyspace.flush(bench.database)
+    bench.commit()
+    while Reclaimer(bench.keyspace).work(0.0):
+        bench.commit()
+        assert bench.problems() == []
+        bench.open()
+    bench.commit()
+    assert kinds(bench) <= {b"n#", b"x#"}
+
+
+def test_databases_may_be_swapped_between_two_steps(bench: Bench) -> None:
+    """The queue and the index belong to a namespace, not to a database's number."""
+    for number in range(STEP_ROWS * 2):
+        bench.make_set(b"%d" % number, 2, expire_ms=bench.clock.now_ms + 1)
+        bench.make_set(b"%d" % number, 2, index=1, expire_ms=bench.clock.now_ms + 100_000)
+    bench.commit()
+    bench.clock.advance(10)
+    reclaimer = Reclaimer(bench.keyspace)
+    steps = 0
+    while reclaimer.work(0.0):
+        bench.keyspace.swap(*bench.keyspace.databases[:2])
+        bench.commit()
+        assert bench.problems() == []
+        steps += 1
+    bench.commit()
+    finish(bench)
+    assert steps > 2
+    assert bench.problems() == []
+    assert sorted(database.live for database in bench.keyspace.databases[:2]) == [0, STEP_ROWS * 2]
+    assert not any(row.startswith(b"g#") for row in bench.rows())
+
+
+# fences
+
+
+def test_a_large_dead_range_keeps_its_outermost_rows_until_it_is_compacted(bench: Bench) -> None:
+    txn = bench.txn()
+    meta = txn.create(b"large", metas.SET, COMPACT_ROWS)
+    for number in range(COMPACT_ROWS):
+        txn.put(meta.sub + b"%06d" % number, b"")
+    txn.apply()
+    bench.commit()
+    txn.drop(b"large")
+    txn.apply()
+    bench.commit()
+    reclaimer = Reclaimer(bench.keyspace)
+    while reclaimer.work(0):
+        bench.commit()
+    bench.commit()
+    left = [row for row in bench.rows() if row.startswith(b"s#")]
+    assert left == [meta.sub + b"000000", meta.sub + b"%06d" % (COMPACT_ROWS - 1)]
+    assert any(row.startswith(b"g#") for row in bench.rows())
+    assert bench.problems() == []
+    assert reclaimer.backlog() <= 1
+    wanted = reclaimer.next_compaction()
+    assert wanted is not None
+    reclaimer.compacted(wanted)
+    bench.commit()
+    assert not [row for row in bench.rows() if row.startswith((b"s#", b"g#"))]
+
+
+def test_many_new_keys_in_one_long_unit_are_marked_once_each(bench: Bench) -> None:
+    written: list[bytes] = []
+
+    def write(batch: dict[bytes, bytes | None]) -> None:
+        written.extend(row for row in batch if row.startswith(b"g#"))
+        bench.store.submit(batch, lambda error: None)
+
+    snapshot = bench.engine.snapshot()
+    txn = PatientTxn(bench.keyspace, bench.database, snapshot, lambda: None, write)
+    for number in range(SPILL_ROWS):
+        meta = txn.create(b"set%d" % number, metas.SET, 2)
+        txn.put(meta.sub + b"a", b"")
+        txn.put(meta.sub + b"b", b"")
+    assert len(written) == len(set(written)) > SPILL_ROWS // 2
+    txn.apply()
+    bench.commit()
+    assert bench.problems() == []

@@ -1,0 +1,223 @@
+"""Requests: every message whole, byte by byte, with more behind it; mistakes in Redis's words."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stratakv.proxy.requests import RequestParser, split_words
+from tests.harness.servers import RedisServer
+from tests.harness.wire import encode
+
+Requests = list[list[bytes]]
+
+MESSAGES: list[tuple[bytes, Requests]] = [
+    (b"*1\r\n$4\r\nPING\r\n", [[b"PING"]]),
+    (b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", [[b"GET", b"k"]]),
+    (b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n", [[b"ECHO", b""]]),
+    (b"*2\r\n$4\r\nECHO\r\n$6\r\n\r\n$1\r\n\r\n", [[b"ECHO", b"\r\n$1\r\n"]]),
+    (encode("SET", "k", bytes(range(256))), [[b"SET", b"k", bytes(range(256))]]),
+    (encode("SET", "k", b"x" * 70_000), [[b"SET", b"k", b"x" * 70_000]]),
+    (b"PING\r\n", [[b"PING"]]),
+    (b"PING\n", [[b"PING"]]),
+    (b"  SET  key\tvalue \r\n", [[b"SET", b"key", b"value"]]),
+    (b"SET \"a b\" 'c d'\r\n", [[b"SET", b"a b", b"c d"]]),
+    (b'ECHO "\\x41\\n\\"\\q"\r\n', [[b"ECHO", b'A\n"q']]),
+    (b"ECHO 'it\\'s \\n'\r\n", [[b"ECHO", b"it's \\n"]]),
+    (b'ECHO ""\r\n', [[b"ECHO", b""]]),
+]
+BEHIND = encode("ECHO", "behind")
+
+
+def received(parser: RequestParser, pieces: list[bytes]) -> Requests:
+    found: Requests = []
+    for piece in pieces:
+        found += parser.receive(piece)
+    return [request for request in found if request]
+
+
+@pytest.mark.parametrize(("data", "expected"), MESSAGES)
+def test_a_message_comes_out_whole(data: bytes, expected: Requests) -> None:
+    parser = RequestParser()
+    assert received(parser, [data]) == expected
+    assert parser.buffered == 0
+    assert parser.error is None
+
+
+@pytest.mark.parametrize(("data", "expected"), [m for m in MESSAGES if len(m[0]) < 1000])
+def test_a_message_comes_out_byte_by_byte(data: bytes, expected: Requests) -> None:
+    parser = RequestParser()
+    pieces = [data[at : at + 1] for at in range(len(data))]
+    assert received(parser, pieces[:-1]) == []
+    assert received(parser, pieces[-1:]) == expected
+
+
+@pytest.mark.parametrize(("data", "expected"), MESSAGES)
+def test_a_message_comes_out_with_more_behind_it(data: bytes, expected: Requests) -> None:
+    behind = [b"ECHO", b"behind"]
+    assert received(RequestParser(), [data + BEHIND]) == [*expected, behind]
+    assert received(RequestParser(), [BEHIND + data]) == [behind, *expected]
+    cut = data + BEHIND[:5]
+    parser = RequestParser()
+    assert received(parser, [cut]) == expected
+    assert parser.buffered > 0
+    assert received(parser, [BEHIND[5:] + BEHIND]) == [behind, behind]
+
+
+@pytest.mark.parametrize("empty", [b"*0\r\n", b"*-1\r\n", b"\r\n", b"\n", b"   \r\n"])
+def test_an_empty_request_is_passed_over(empty: bytes) -> None:
+    parser = RequestParser()
+    assert received(parser, [empty + empty + BEHIND]) == [[b"ECHO", b"behind"]]
+    assert parser.error is None
+
+
+@given(
+    st.lists(st.lists(st.binary(max_size=20), min_size=1, max_size=5), max_size=8),
+    st.lists(st.integers(0, 400), max_size=10),
+)
+def test_however_the_data_is_cut_the_requests_are_the_same(
+    requests: Requests, places: list[int]
+) -> None:
+    data = b"".join(encode(*request) for request in requests)
+    cuts = sorted({0, len(data), *(place for place in places if place < len(data))})
+    pieces = [data[a:b] for a, b in pairwise(cuts)]
+    found: Requests = []
+    parser = RequestParser()
+    for piece in pieces:
+        found += parser.receive(piece)
+    assert found == requests
+
+
+def test_a_large_argument_takes_no_time_that_grows_with_its_pieces() -> None:
+    parser = RequestParser()
+    data = encode("SET", "k", b"x" * 4_000_000)
+    found: Requests = []
+    for at in range(0, len(data), 16384):
+        found += parser.receive(data[at : at + 16384])
+    assert [len(part) for part in found[0]] == [3, 1, 4_000_000]
+
+
+@pytest.mark.parametrize("mark", ["*", ">", "~", "|", "%"])
+@pytest.mark.parametrize("before", [b"", b"*1\r\n", encode("PING"), encode("ECHO", "\n*1")])
+def test_announcing_much_costs_nothing(before: bytes, mark: str) -> None:
+    """A dozen bytes must not take gigabytes, or the time to clear them."""
+    parser = RequestParser()
+    started = time.perf_counter()
+    parser.receive(before + mark.encode() + b"2147483647\r\n$1\r\na\r\n")
+    del parser
+    assert time.perf_counter() - started < 0.5
+
+
+def test_a_request_of_many_arguments_is_read_all_the_same() -> None:
+    request = [b"MSET", *[b"%d" % number for number in range(200_000)]]
+    assert RequestParser().receive(encode(*request)) == [request]
+
+
+MISTAKES: list[tuple[str, bytes]] = [
+    ("array length is no number", b"*x\r\n"),
+    ("array length with a sign", b"*+1\r\n$4\r\nPING\r\n"),
+    ("array length with a space", b"* 1\r\n$4\r\nPING\r\n"),
+    ("array length with a leading zero", b"*01\r\n$4\r\nPING\r\n"),
+    ("array too long", b"*2147483648\r\n"),
+    ("array length beyond 64 bits", b"*99999999999999999999\r\n"),
+    ("no bulk string", b"*1\r\n:1\r\n"),
+    ("an inline inside", b"*2\r\nPING\r\n"),
+    ("a nested array", b"*1\r\n*1\r\n$4\r\nPING\r\n"),
+    ("bulk length is no number", b"*1\r\n$x\r\n"),
+    ("bulk length is negative", b"*1\r\n$-1\r\n"),
+    ("bulk length with a leading zero", b"*1\r\n$04\r\nPING\r\n"),
+    ("bulk too long", b"*1\r\n$536870913\r\n"),
+    ("bulk length beyond 64 bits", b"*1\r\n$99999999999999999999\r\n"),
+    ("endless array header", b"*" + b"1" * 70_000),
+    ("endless bulk header", b"*1\r\n$" + b"1" * 70_000),
+    ("endless inline", b"x" * 70_000),
+    ("open double quote", b'ECHO "abc\r\n'),
+    ("open single quote", b"ECHO 'abc\r\n"),
+    ("text behind a quote", b'ECHO "abc"d\r\n'),
+    ("a good request, then a bad one", b"*1\r\n$4\r\nPING\r\n*1\r\n$x\r\n"),
+]
+
+
+def answer(server: RedisServer, data: bytes) -> bytes:
+    with server.client() as client:
+        client.write(data)
+        return client.read_to_end()
+
+
+@pytest.mark.parametrize("data", [m[1] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
+@pytest.mark.parametrize("piecewise", [False, True], ids=["whole", "byte by byte"])
+def test_mistakes_are_what_redis_says_they_are(
+    redis_server: RedisServer, data: bytes, piecewise: bool
+) -> None:
+    parser = RequestParser()
+    pieces = [data[at : at + 1] for at in range(len(data))] if piecewise else [data]
+    if piecewise and len(data) > 1000:
+        pieces = [data[:900], *(data[at : at + 1000] for at in range(900, len(data), 1000))]
+    good = received(parser, pieces)
+    said = answer(redis_server, data).removeprefix(b"+PONG\r\n" * len(good))
+    assert parser.error is not None
+    assert b"-" + parser.error.text + b"\r\n" == said
+    assert parser.receive(BEHIND) == [], "nothing is read after a mistake"
+
+
+STRANGER_MISTAKES = [
+    b"*11\r\n",
+    b"*1\r\n$16385\r\n",
+]
+
+
+@pytest.mark.parametrize("data", STRANGER_MISTAKES)
+def test_who_has_not_authenticated_gets_redis_s_small_limits(
+    data: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    server = RedisServer(tmp_path_factory.mktemp("redis") / "data").start()
+    with server.client() as client:
+        client.send("CONFIG", "SET", "requirepass", "x")
+    said = answer(server, data)
+    server.kill9()
+    parser = RequestParser()
+    parser.stranger = True
+    assert parser.receive(data) == []
+    assert parser.error is not None
+    assert b"-" + parser.error.text + b"\r\n" == said
+
+
+def test_a_stranger_s_requests_within_the_limits_are_read() -> None:
+    parser = RequestParser()
+    parser.stranger = True
+    data = encode(*[b"x" * 16384] * 10)
+    assert [len(request) for request in parser.receive(data)] == [10]
+
+
+def test_a_lower_limit_for_arguments_holds() -> None:
+    """Redis allows no limit below 1 MB, which no single read of a socket reaches."""
+    parser = RequestParser(bulk_max=1 << 20)
+    for size, is_read in ((1 << 20, True), ((1 << 20) + 1, False)):
+        data = encode("SET", "k", b"x" * size)
+        pieces = [data[at : at + 65536] for at in range(0, len(data), 65536)]
+        assert bool(received(parser, pieces)) is is_read
+    assert parser.error is not None
+    assert parser.error.text == b"ERR Protocol error: invalid bulk length"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"", []),
+        (b"a b", [b"a", b"b"]),
+        (b"a\0b", [b"a", b"b"]),
+        (b'"a" "b"', [b"a", b"b"]),
+        (b'"\\x4"', [b"x4"]),
+        (b'"\\t\\r\\b\\a"', [b"\t\r\b\a"]),
+        (b'ab"cd"', [b"abcd"]),
+        (b'"', None),
+        (b'"a"b', None),
+        (b"'a\\'", None),
+    ],
+)
+def test_the_words_of_a_line(line: bytes, words: list[bytes] | None) -> None:
+    assert split_words(line) == words

@@ -1,0 +1,171 @@
+"""Starting: where the server listens, and the one line it says when it cannot."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from stratakv.clock import ManualClock
+from stratakv.encodings import rows
+from stratakv.encodings.keyspace import Keyspace
+from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.store import Store
+from tests.harness.servers import StrataServer
+from tests.harness.wire import WireClient
+
+
+def refused(
+    directory: Path, *flags: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Start a server that should not start; flags given later win over the free ports."""
+    places = ["--port", "0", "--http-port", "0", "--dir", str(directory)]
+    return subprocess.run(
+        [sys.executable, "-m", "stratakv", "serve", *places, *flags],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def assert_one_clear_line(ended: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert ended.returncode not in (0, None)
+    assert ended.stdout == ""
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+    for word in words:
+        assert word in ended.stderr
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_a_port_in_use(tmp_path: Path, taken_port: int) -> None:
+    ended = refused(tmp_path / "data", "--port", str(taken_port))
+    assert_one_clear_line(ended, f"127.0.0.1:{taken_port}", "address already in use")
+
+
+def test_an_http_port_in_use(tmp_path: Path, taken_port: int) -> None:
+    ended = refused(tmp_path / "data", "--http-port", str(taken_port))
+    assert_one_clear_line(ended, f"127.0.0.1:{taken_port}", "address already in use")
+
+
+def test_an_address_that_is_not_ours(tmp_path: Path) -> None:
+    ended = refused(tmp_path / "data", "--bind", "192.0.2.1")
+    assert_one_clear_line(ended, "192.0.2.1")
+
+
+def test_a_directory_in_use(tmp_path: Path) -> None:
+    server = StrataServer(tmp_path / "data").start()
+    ended = refused(server.dir)
+    server.stop()
+    assert_one_clear_line(ended, str(server.dir), "is in use by another process")
+
+
+def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    assert_one_clear_line(refused(tmp_path / "data"), "is not a directory")
+    assert_one_clear_line(refused(tmp_path / "data" / "below"), "is not a directory")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_is_not_writable(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert_one_clear_line(refused(tmp_path / "data"), "is not writable")
+
+
+def test_a_store_of_a_newer_format(tmp_path: Path) -> None:
+    engine = LevelEngine(tmp_path)
+    Keyspace(Store(engine), ManualClock())
+    engine.write({rows.FORMAT_ROW: rows.U32.pack(rows.LAYOUT + 1)})
+    engine.close()
+    assert_one_clear_line(refused(tmp_path), f"format {rows.LAYOUT + 1}")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--port", "99999"], ["port", "99999", "from 0 to 65535"]),
+        (["--durability", "hope"], ["durability", "hope", "os, everysec, always"]),
+        (["--config", "/nonexistent.toml"], ["/nonexistent.toml", "cannot be read"]),
+        (["--unixsocketperm", "rwx"], ["unixsocketperm", "rwx"]),
+        (["--bind", "no such host"], ["no"]),
+    ],
+)
+def test_a_bad_value(tmp_path: Path, flags: list[str], words: list[str]) -> None:
+    assert_one_clear_line(refused(tmp_path / "data", *flags), *words)
+
+
+def test_a_bad_value_in_the_environment(tmp_path: Path) -> None:
+    ended = refused(tmp_path / "data", env={"STRATAKV_MAXCLIENTS": "many"})
+    assert_one_clear_line(ended, "maxclients", "many", "STRATAKV_MAXCLIENTS")
+
+
+def test_two_addresses_and_a_unix_socket_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    flags = ["--bind", "127.0.0.1", "127.0.0.2", "--unixsocket", str(path)]
+    server = StrataServer(tmp_path / "data", flags=[*flags, "--unixsocketperm", "700"]).start()
+    for host in ("127.0.0.1", "127.0.0.2"):
+        with WireClient(server.port, host=host) as client:
+            assert client.send("PING").raw == b"+PONG\r\n"
+    with socket.socket(socket.AF_UNIX) as client_socket:
+        client_socket.connect(str(path))
+        client_socket.sendall(b"PING\r\n")
+        assert client_socket.recv(100) == b"+PONG\r\n"
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert server.terminate() == 0
+    assert not path.exists()
+
+
+def test_port_zero_takes_a_free_one_and_says_which(tmp_path: Path) -> None:
+    servers = [StrataServer(tmp_path / name / "data").start() for name in "ab"]
+    ports = [port for server in servers for port in (server.port, server.http_port)]
+    assert len(set(ports)) == 4
+    assert all(ports)
+    for server in servers:
+        assert server.terminate() == 0
+
+
+def test_the_running_server_obeys_flags_then_environment_then_file(tmp_path: Path) -> None:
+    file = tmp_path / "stratakv.toml"
+    file.write_text('databases = 3\nrequirepass = "file"\nmaxclients = 7\n')
+    server = StrataServer(
+        tmp_path / "data",
+        flags=["--config", str(file), "--databases", "5"],
+        env={"STRATAKV_REQUIREPASS": "environment", "STRATAKV_DATABASES": "4"},
+    ).start()
+    with server.client() as client:
+        assert client.send("PING").frame.is_error
+        assert client.send("AUTH", "environment").raw == b"+OK\r\n"
+        assert client.send("SELECT", 4).raw == b"+OK\r\n"
+        assert client.send("SELECT", 5).frame.is_error
+    server.stop()
+
+
+def test_http_can_be_switched_off(tmp_path: Path) -> None:
+    server = StrataServer(tmp_path / "data", flags=["--http", "no"]).start()
+    assert server.http_port == 0
+    server.stop()
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
+def test_a_signal_ends_it_with_exit_code_zero(tmp_path: Path, number: str) -> None:
+    import signal
+
+    server = StrataServer(tmp_path / "data").start()
+    assert server.process is not None
+    server.process.send_signal(getattr(signal, number))
+    assert server.process.wait(20) == 0
+    assert "Traceback" not in server.output()

@@ -1,0 +1,340 @@
+"""The commit pipeline: order, reads of what is not yet written, the writer thread, failures."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import pytest
+
+from stratakv.errors import StoreUnavailable
+from stratakv.storage.engine import Rows
+from stratakv.storage.memory import MemoryEngine
+from stratakv.storage.store import INLINE_ROWS, RECENT_ROWS, Store, merge
+
+ENDLESS = b"\xff" * 8
+
+
+class Gate(MemoryEngine):
+    """An engine whose writes wait for the test, and fail when it says so."""
+
+    __slots__ = ("failures", "opened", "stress", "written")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = threading.Event()
+        self.opened.set()
+        self.failures = 0
+        self.stress = 0
+        self.written: list[Rows] = []
+
+    def write(self, rows: Rows, *, sync: bool = False) -> int:
+        assert self.opened.wait(10)
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("disk full")
+        self.written.append(dict(rows))
+        return super().write(rows, sync=sync)
+
+    def pressure(self) -> int:
+        return self.stress
+
+
+class Loop:
+    """The loop's side of `post`: callbacks run when the test says so, on the test's thread."""
+
+    def __init__(self) -> None:
+        self.posted: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def run(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.posted.get(timeout=10)()
+
+
+class Outcomes(list[StoreUnavailable | None]):
+    """Collects what `done` was called with."""
+
+    def refused(self) -> list[bool]:
+        return [error is not None for error in self]
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
+
+
+@pytest.fixture
+def threaded(gate: Gate, loop: Loop) -> Store:
+    """A store whose every batch goes through the writer thread."""
+    return Store(gate, post=loop.posted.put, sync=True)
+
+
+def put(store: Store, rows: Rows) -> None:
+    store.pending.update(rows)
+
+
+def test_a_commit_is_one_batch(gate: Gate) -> None:
+    store, outcomes = Store(gate), Outcomes()
+    put(store, {b"a": b"1"})
+    put(store, {b"b": b"2", b"c": None})
+    store.commit(outcomes.append)
+    assert gate.written == [{b"a": b"1", b"b": b"2", b"c": None}]
+    assert outcomes == [None]
+    assert not store.pending
+
+
+def test_an_empty_commit_writes_nothing_and_is_done(gate: Gate) -> None:
+    store, outcomes = Store(gate), Outcomes()
+    store.commit(outcomes.append)
+    assert (gate.written, outcomes) == ([], [None])
+
+
+def test_pending_rows_are_read_before_the_engine_s(gate: Gate) -> None:
+    gate.write({b"a": b"old", b"b": b"old", b"c": b"old"})
+    store = Store(gate)
+    put(store, {b"a": b"new", b"b": None, b"bb": b"new"})
+    assert [store.get(row) for row in (b"a", b"b", b"c", b"x")] == [b"new", None, b"old", None]
+    expected = [(b"a", b"new"), (b"bb", b"new"), (b"c", b"old")]
+    assert list(store.scan(b"", ENDLESS)) == expected
+    assert list(store.scan(b"", ENDLESS, reverse=True)) == expected[::-1]
+    assert list(store.scan_keys(b"aa", b"c")) == [b"bb"]
+
+
+def test_rows_in_flight_are_read_and_newer_ones_win(gate: Gate, threaded: Store) -> None:
+    gate.opened.clear()
+    for value in (b"1", b"2"):
+        put(threaded, {b"a": value, b"only" + value: value})
+        threaded.commit(lambda error: None)
+    assert threaded.busy
+    assert threaded.get(b"a") == b"2"
+    assert threaded.get(b"only1") == b"1"
+    put(threaded, {b"a": None})
+    assert threaded.get(b"a") is None
+    assert list(threaded.scan_keys(b"", ENDLESS)) == [b"only1", b"only2"]
+    gate.opened.set()
+    threaded.close()
+
+
+def test_batches_are_written_and_finished_in_order(gate: Gate, loop: Loop, threaded: Store) -> None:
+    finished: list[int] = []
+    for number in range(50):
+        put(threaded, {b"row": b"%d" % number})
+        threaded.commit(lambda error, number=number: finished.append(number))  # type: ignore[misc]
+    loop.run(50)
+    assert finished == list(range(50))
+    assert [batch[b"row"] for batch in gate.written] == [b"%d" % n for n in range(50)]
+    assert not threaded.busy
+    threaded.close()
+
+
+def test_done_is_not_called_before_the_batch_is_written(
+    gate: Gate, loop: Loop, threaded: Store
+) -> None:
+    outcomes = Outcomes()
+    gate.opened.clear()
+    put(threaded, {b"a": b"1"})
+    threaded.commit(outcomes.append)
+    assert loop.posted.empty()
+    assert outcomes == []
+    gate.opened.set()
+    loop.run()
+    assert outcomes == [None]
+    threaded.close()
+
+
+def test_a_calm_engine_is_written_at_once_and_a_strained_one_in_the_thread(
+    gate: Gate, loop: Loop
+) -> None:
+    store, outcomes = Store(gate, post=loop.posted.put), Outcomes()
+    put(store, {b"a": b"1"})
+    store.commit(outcomes.append)
+    assert outcomes == [None]
+    gate.stress = 100
+    put(store, {b"%06d" % row: b"" for row in range(INLINE_ROWS)})
+    store.commit(outcomes.append)
+    assert store.busy
+    loop.run()
+    assert outcomes == [None, None]
+    assert store.stats.threaded == 1
+    store.close()
+
+
+def test_a_large_batch_goes_to_the_thread(gate: Gate, loop: Loop) -> None:
+    store = Store(gate, post=loop.posted.put)
+    put(store, {b"%06d" % row: b"" for row in range(INLINE_ROWS + 1)})
+    store.commit(lambda error: None)
+    assert store.busy
+    loop.run()
+    store.close()
+
+
+def test_settling_writes_early_and_only_when_nothing_is_under_way(gate: Gate, loop: Loop) -> None:
+    store = Store(gate, post=loop.posted.put)
+    put(store, {b"a": b"1"})
+    store.settle()
+    assert gate.written == [{b"a": b"1"}]
+    gate.opened.clear()
+    large = {b"b%06d" % row: b"" for row in range(INLINE_ROWS + 1)}
+    put(store, large)
+    store.commit(lambda error: None)
+    put(store, {b"c": b"1"})
+    store.settle()
+    assert store.pending == {b"c": b"1"}
+    gate.opened.set()
+    store.close()
+    assert gate.written == [{b"a": b"1"}, large, {b"c": b"1"}]
+
+
+def test_settling_does_not_make_the_loop_wait_for_a_sync(gate: Gate, threaded: Store) -> None:
+    put(threaded, {b"a": b"1"})
+    threaded.settle()
+    assert (gate.written, threaded.pending) == ([], {b"a": b"1"})
+
+
+def test_rows_that_could_not_be_settled_stay_pending(gate: Gate) -> None:
+    store, outcomes = Store(gate), Outcomes()
+    gate.failures = 2
+    put(store, {b"a": b"1"})
+    store.settle()
+    assert store.pending == {b"a": b"1"}
+    store.commit(outcomes.append)
+    assert outcomes.refused() == [True]
+
+
+def test_a_refused_batch_is_reported_before_it_is_done(gate: Gate) -> None:
+    store = Store(gate)
+    heard: list[str] = []
+    store.on_failure = lambda failure: heard.append(f"failed: {failure}")
+    gate.failures = 1
+    put(store, {b"a": b"1"})
+    store.commit(lambda error: heard.append(f"done: {error}"))
+    assert heard == ["failed: disk full", "done: disk full"]
+    assert store.stats.failures == 1
+    assert store.get(b"a") is None
+
+
+def test_nothing_overtakes_a_batch_that_was_lost(gate: Gate, loop: Loop, threaded: Store) -> None:
+    """The second batch was decided on the rows of the first, whenever the loop hears of it."""
+    failures: list[StoreUnavailable] = []
+    threaded.on_failure = failures.append
+    outcomes = Outcomes()
+    gate.opened.clear()
+    gate.failures = 1
+    for row in (b"a", b"b"):
+        put(threaded, {row: b"1"})
+        threaded.commit(outcomes.append)
+    gate.opened.set()
+    loop.run(2)
+    assert outcomes.refused() == [True, True]
+    assert gate.written == []
+    assert len(failures) == 1
+
+
+def test_rows_behind_a_lost_batch_can_no_longer_be_read(
+    gate: Gate, loop: Loop, threaded: Store
+) -> None:
+    seen: list[bytes | None] = []
+    threaded.on_failure = lambda failure: seen.append(threaded.get(b"count"))
+    gate.write({b"count": b"before"})
+    gate.opened.clear()
+    gate.failures = 1
+    for count in (b"1", b"2"):
+        put(threaded, {b"count": count})
+        threaded.commit(lambda error: None)
+    gate.opened.set()
+    loop.run(2)
+    assert seen == [b"before"]
+
+
+def test_writes_made_after_the_loss_was_known_go_through(
+    gate: Gate, loop: Loop, threaded: Store
+) -> None:
+    outcomes = Outcomes()
+    gate.failures = 1
+    for row in (b"a", b"b"):
+        put(threaded, {row: b"1"})
+        threaded.commit(outcomes.append)
+        loop.run()
+    assert outcomes.refused() == [True, False]
+    assert gate.written == [{b"b": b"1"}]
+    threaded.close()
+
+
+def test_close_writes_everything(gate: Gate, threaded: Store) -> None:
+    outcomes = Outcomes()
+    for number in range(5):
+        put(threaded, {b"%d" % number: b""})
+        threaded.commit(outcomes.append)
+    put(threaded, {b"last": b""})
+    threaded.close()
+    assert outcomes == [None] * 5
+    assert sorted(gate.scan_keys(b"", ENDLESS)) == [b"0", b"1", b"2", b"3", b"4", b"last"]
+
+
+def test_the_counters_tell_rows_bytes_and_sizes(gate: Gate) -> None:
+    store = Store(gate)
+    put(store, {b"a": b"12345", b"b": b"12345", b"c": b"12345"})
+    store.commit(lambda error: None)
+    store.get(b"a")
+    list(store.scan(b"", ENDLESS))
+    stats = store.stats
+    assert (stats.batches, stats.rows, stats.bytes, stats.reads, stats.scans) == (1, 3, 18, 1, 1)
+    assert stats.row_buckets[2] == sum(stats.row_buckets) == 1
+    assert sum(stats.duration_buckets) == 1
+
+
+def test_merge_is_a_dict_update_in_order() -> None:
+    turns = random.Random(7)
+    for _ in range(300):
+        base = {turns.randbytes(1): turns.randbytes(1) for _ in range(turns.randrange(12))}
+        overlay = {
+            turns.randbytes(1): turns.choice([None, b"new"]) for _ in range(turns.randrange(12))
+        }
+        merged = {row: value for row, value in {**base, **overlay}.items() if value is not None}
+        for reverse in (False, True):
+            ordered = sorted(base.items(), reverse=reverse)
+            expected = sorted(merged.items(), reverse=reverse)
+            assert list(merge(ordered, overlay, reverse=reverse)) == expected
+
+
+def test_a_remembered_row_is_forgotten_when_it_is_written() -> None:
+    engine = MemoryEngine()
+    store = Store(engine)
+    assert store.get_often(b"row") is None
+    put(store, {b"row": b"1"})
+    assert store.get_often(b"row") == b"1"
+    store.commit(lambda error: None)
+    assert store.get_often(b"row") == b"1"
+    put(store, {b"row": None})
+    store.settle()
+    assert store.get_often(b"row") is None
+    store.submit({b"row": b"2"}, lambda error: None)
+    assert store.get_often(b"row") == b"2"
+
+
+def test_a_row_in_flight_is_read_and_not_what_was_remembered(gate: Gate, loop: Loop) -> None:
+    store = Store(gate, post=loop.posted.put, sync=True)
+    assert store.get_often(b"row") is None
+    gate.opened.clear()
+    put(store, {b"row": b"1"})
+    store.commit(lambda error: None)
+    assert store.busy
+    assert store.get_often(b"row") == b"1"
+    gate.opened.set()
+    loop.run()
+    assert store.get_often(b"row") == b"1"
+    store.close()
+
+
+def test_no_more_rows_are_remembered_than_allowed() -> None:
+    store = Store(MemoryEngine())
+    for number in range(3 * RECENT_ROWS):
+        store.get_often(b"%d" % number)
+    assert len(store._recent) <= RECENT_ROWS

@@ -1,0 +1,61 @@
+"""A StrataKV with a Redis as its tier, and the ways to spoil the tier while it works."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.harness.servers import RedisServer, StrataServer
+
+VERSIONS = {
+    "hash-2": ("--hash-encoding", "2"),
+    "hash-3": ("--hash-encoding", "3"),
+    "set-2": ("--set-encoding", "2"),
+    "set-3": ("--set-encoding", "3"),
+    "zset-1": ("--zset-encoding", "1"),
+    "zset-2": ("--zset-encoding", "2"),
+    "zset-3": ("--zset-encoding", "3"),
+}
+
+
+def start_strata(directory: Path, tier: RedisServer, *flags: str) -> StrataServer:
+    """A server whose cache is in use when this returns."""
+    url = f"redis://127.0.0.1:{tier.port}/0"
+    server = StrataServer(
+        directory, flags=("--cache-url", url, "--zset-store-url", f"{url[:-1]}1", *flags)
+    ).start()
+    wait_until_used(server)
+    return server
+
+
+def wait_until_used(server: StrataServer) -> None:
+    """Until the server asks its cache."""
+    deadline = time.monotonic() + 10
+    with server.client() as client:
+        while b"tier_usable:1" not in client.send("INFO", "cache").raw:
+            assert time.monotonic() < deadline, server.output()
+            time.sleep(0.01)
+
+
+@contextmanager
+def flushing(tier: RedisServer, seed: int) -> Iterator[None]:
+    """Empty the cache at random moments while the block runs."""
+    chance = random.Random(seed)
+    over = threading.Event()
+
+    def work() -> None:
+        with tier.client() as client:
+            while not over.wait(chance.uniform(0.0, 0.01)):
+                client.send("FLUSHDB")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
