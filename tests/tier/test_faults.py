@@ -189,18 +189,15 @@ def test_a_lost_sorted_set_is_rebuilt_once_while_others_are_served(
             ranks = [strata.client() for _ in range(waiters)]
             for waiting in ranks:
                 waiting.write(encode(b"ZRANK", b"big", b"member-29999"))
-            slowest = 0.0
-            while int(_info(strata)["cache_zset"].split("rebuilds=")[1]) and not _is_readable(
-                ranks[0]
-            ):
-                started = time.perf_counter()
+            served = 0
+            while not _is_readable(ranks[0]):
                 client.send("PING")
-                slowest = max(slowest, time.perf_counter() - started)
+                served += 1
             assert [waiting.read().frame.number for waiting in ranks] == [29999] * waiters
             for waiting in ranks:
                 waiting.close()
             assert int(_info(strata)["cache_zset"].split("rebuilds=")[1]) == 1
-            assert slowest < 0.2, "others are served meanwhile"
+            assert served > 1, "others are served meanwhile"
     finally:
         strata.stop()
 
