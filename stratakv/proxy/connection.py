@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
@@ -28,6 +27,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._run = server.dispatcher.run
         self._turns = server.turns
+        self._stats = server.stats
         self._parser = RequestParser(server.options.proto_max_bulk_len)
         self._pauses: set[str] = set()
         self._when_writable: Callable[[], None] | None = None
@@ -54,8 +54,8 @@ class Connection(asyncio.Protocol):
             return
         turns = self._turns
         turns.touch(session)
-        self._server.stats.bytes_in += len(data)
-        session.last_active = time.monotonic()
+        self._stats.bytes_in += len(data)
+        session.last_active = turns.moment
         requests = self._parser.receive(data)
         if session.waiting:
             session.backlog.extend(requests)
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         """Write replies to the socket."""
         data = out[0] if len(out) == 1 else b"".join(out)
         if data and not self._transport.is_closing():
-            self._server.stats.bytes_out += len(data)
+            self._stats.bytes_out += len(data)
             self._transport.write(data)
             if self.write_paused:
                 self._server.output_limits.check(self)

@@ -36,6 +36,11 @@ hiredis does not say whether it holds a part of one. 0.2 us a chunk, measured.
 """
 
 
+_SHORT: Final = 256
+_COUNTS: Final = {2 * count + 2: b"*%d" % count for count in range(1, _SHORT)}
+_SIZES: Final = [b"$%d" % size for size in range(_SHORT)]
+
+
 class ProtocolError(Exception):
     """The client does not speak RESP; it gets the text and is disconnected."""
 
@@ -74,6 +79,10 @@ class RequestParser:
         """All requests that `data` completes."""
         if self._strict.buffered and not self.stranger:
             return self._finish_cut(data)
+        if len(data) < _SHORT and not self.stranger and not self.error:
+            request = _only_request(data)
+            if request is not None:
+                return [request]
         if (
             data[0] != _ARRAY
             or self.stranger
@@ -128,6 +137,21 @@ class RequestParser:
         except ProtocolError as error:
             self.error = error
         return requests
+
+
+def _only_request(data: bytes) -> Request | None:
+    """The request that a short chunk is, if it is just one and no argument contains a line end.
+
+    A client that waits for each reply sends nothing else. 0.5 us instead of 1.5 us by hiredis,
+    whose price is for a chunk more than for a request.
+    """
+    parts = data.split(b"\r\n")
+    if parts[0] != _COUNTS.get(len(parts)) or parts.pop():
+        return None
+    arguments = parts[2::2]
+    if parts[1::2] != [_SIZES[len(argument)] for argument in arguments]:
+        return None
+    return arguments
 
 
 class StrictParser:

@@ -43,6 +43,8 @@ class Turns:
         self._held: Held = []
         self._after_commit: list[Callable[[], None]] = []
         self.open = False
+        self.moment = 0.0
+        """When the turn began, by the monotonic clock."""
         self.commit_seconds = 0.0
         self.commits = 0
 
@@ -55,6 +57,7 @@ class Turns:
     def begin(self) -> None:
         """Start a turn: read the clock once, and end the turn after this round of events."""
         self.open = True
+        self.moment = time.monotonic()
         self.keyspace.clock.tick()
         self._loop.call_soon(self.end)
 
