@@ -195,6 +195,8 @@ class Keyspace:
         self.cursors = Cursors()
         self.witnesses: dict[bytes, tuple[bytes, bool]] = {}
         """A row of collections without a count, and whether it was found from the end."""
+        self.windows: dict[tuple[bytes, int, int], tuple[Meta, list[bytes]]] = {}
+        """Ranges of lists that were read lately, with the meta that they are right for."""
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self._turns = 0

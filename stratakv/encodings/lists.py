@@ -33,6 +33,10 @@ IN_PLACE_ROWS: Final = 50_000
 CLEAN_ROWS: Final = 100
 """So few last rows are deleted with their list, and leave nothing to reclaim."""
 
+WINDOWS_KEPT: Final = 256
+WINDOW_BYTES: Final = 16 * 1024
+"""How many ranges are remembered, and how large they may be: 4 MB at the most."""
+
 
 # at the ends
 
@@ -164,7 +168,27 @@ def select(txn: Txn, key: bytes, start: int, stop: int) -> tuple[int, Iterable[b
     if first == last:
         return 0, ()
     txn.expect_work(last - first)
-    return last - first, _between(txn, meta, first, last)
+    if txn.patient:
+        return last - first, _between(txn, meta, first, last)
+    return last - first, _window(txn, meta, first, last)
+
+
+def _window(txn: Txn, meta: Meta, first: int, last: int) -> Sequence[bytes]:
+    """The elements of indexes [first, last), remembered: the same page is often read again.
+
+    Every change of a list makes a new meta, so elements are right while the meta is the same.
+    """
+    windows = txn.keyspace.windows
+    place = meta.sub, first, last
+    known = windows.get(place)
+    if known is not None and known[0] is meta:
+        return known[1]
+    found = list(_between(txn, meta, first, last))
+    if sum(map(len, found)) <= WINDOW_BYTES:
+        if len(windows) >= WINDOWS_KEPT:
+            windows.clear()
+        windows[place] = meta, found
+    return found
 
 
 def find(txn: Txn, meta: Meta, index: int) -> bytes | None:
@@ -173,12 +197,13 @@ def find(txn: Txn, meta: Meta, index: int) -> bytes | None:
     return None if row is None else txn.get(row)
 
 
-def assign(txn: Txn, meta: Meta, index: int, element: bytes) -> None:
+def assign(txn: Txn, key: bytes, meta: Meta, index: int, element: bytes) -> None:
     """Replace the element at an index."""
     row = _row_at(meta, index)
     if row is None:
         raise CommandError(errors.OUT_OF_RANGE)
     txn.put(row, element)
+    txn.update(key, meta, meta.extra)  # see _window
 
 
 # by value

@@ -141,13 +141,11 @@ class Store:
     def get_often(self, row: bytes) -> bytes | None:
         """As `get`, and remembered: for the few rows that are read again and again.
 
-        A remembered row costs 0.1 us instead of 1 to 2 us; a commit forgets the rows it writes.
+        A remembered row costs 0.1 us instead of 1 to 2 us.
         """
         value = self.pending.get(row, _UNKNOWN)
         if value is not _UNKNOWN:
             return value
-        if self.inflight:
-            return self.get(row)
         recent = self._recent
         value = recent.get(row, _UNKNOWN)
         if value is _UNKNOWN:
@@ -158,12 +156,16 @@ class Store:
                 recent[row] = value
         return value
 
-    def _forget_recent(self, rows: Overlay) -> None:
-        """Rows are about to change."""
+    def _renew_recent(self, rows: Overlay) -> None:
+        """Rows are about to be written: those that are remembered change with them."""
         recent = self._recent
         if recent:
             for row in recent.keys() & rows.keys():
-                del recent[row]
+                value = rows[row]
+                if value is None or len(value) <= RECENT_BYTES:
+                    recent[row] = value
+                else:
+                    del recent[row]
 
     def scan(
         self, start: bytes, stop: bytes, *, reverse: bool = False
@@ -206,7 +208,7 @@ class Store:
         """
         if self.pending and self._may_write_inline(self.pending):
             rows, self.pending = self.pending, {}
-            self._forget_recent(rows)
+            self._renew_recent(rows)
             try:
                 self._write(rows, self.sync)
             except StoreUnavailable:
@@ -219,7 +221,7 @@ class Store:
 
     def submit(self, rows: Overlay, done: Done) -> None:
         """Write rows that are not pending as a batch of their own, behind those under way."""
-        self._forget_recent(rows)
+        self._renew_recent(rows)
         batch = Batch(rows, done, self._epoch)
         if self._may_write_inline(rows):
             self._run(batch)
@@ -291,6 +293,7 @@ class Store:
     def _finish(self, batch: Batch) -> None:
         if batch.error is not None and batch.epoch == self._epoch:
             self._epoch += 1
+            self._recent.clear()
             for later in self.inflight:
                 later.rows = {}  # it will be refused too: nobody may read from it any more
             self.on_failure(batch.error)

@@ -147,7 +147,15 @@ def _rotate(bench: Bench, model: list[bytes], chance: random.Random) -> None:
         model.insert(0 if to_left else len(model), element)
 
 
-CHANGES = [_push, _push, _pop, _insert, _remove, _trim, _rotate]
+def _assign(bench: Bench, model: list[bytes], chance: random.Random) -> None:
+    meta = bench.meta(KEY)
+    if meta is not None:
+        index = chance.randrange(len(model))
+        bench.do(lists.assign, KEY, meta, index, b"set")
+        model[index] = b"set"
+
+
+CHANGES = [_push, _push, _pop, _insert, _remove, _trim, _rotate, _assign]
 
 
 def test_a_list_that_is_emptied_leaves_nothing_behind(bench: Bench) -> None:
@@ -235,4 +243,4 @@ def test_an_index_beyond_the_ends_is_refused(bench: Bench) -> None:
     for index in (3, -4):
         assert bench.do(lists.find, meta, index) is None
         with pytest.raises(CommandError, match="index out of range"):
-            bench.do(lists.assign, meta, index, b"x")
+            bench.do(lists.assign, KEY, meta, index, b"x")

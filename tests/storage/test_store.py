@@ -12,7 +12,7 @@ import pytest
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
 from stratakv.storage.memory import MemoryEngine
-from stratakv.storage.store import INLINE_ROWS, RECENT_ROWS, Store, merge
+from stratakv.storage.store import INLINE_ROWS, RECENT_BYTES, RECENT_ROWS, Store, merge
 
 ENDLESS = b"\xff" * 8
 
@@ -304,7 +304,7 @@ def test_merge_is_a_dict_update_in_order() -> None:
             assert list(merge(ordered, overlay, reverse=reverse)) == expected
 
 
-def test_a_remembered_row_is_forgotten_when_it_is_written() -> None:
+def test_a_remembered_row_changes_when_it_is_written() -> None:
     engine = MemoryEngine()
     store = Store(engine)
     assert store.get_often(b"row") is None
@@ -331,6 +331,23 @@ def test_a_row_in_flight_is_read_and_not_what_was_remembered(gate: Gate, loop: L
     loop.run()
     assert store.get_often(b"row") == b"1"
     store.close()
+
+
+def test_nothing_of_a_refused_batch_is_remembered(gate: Gate) -> None:
+    store = Store(gate)
+    assert store.get_often(b"row") is None
+    gate.failures = 1
+    put(store, {b"row": b"1"})
+    store.commit(lambda error: None)
+    assert store.get_often(b"row") is None
+
+
+def test_large_values_are_not_remembered() -> None:
+    store = Store(MemoryEngine())
+    store.get_often(b"row")
+    put(store, {b"row": b"x" * (RECENT_BYTES + 1)})
+    store.commit(lambda error: None)
+    assert b"row" not in store._recent
 
 
 def test_no_more_rows_are_remembered_than_allowed() -> None:

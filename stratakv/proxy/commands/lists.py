@@ -155,7 +155,7 @@ def lset(txn: Txn, key: bytes, index: bytes, element: bytes) -> Reply:
     meta = txn.expect(key, LIST)
     if meta is None:
         raise CommandError(errors.NO_SUCH_KEY)
-    lists.assign(txn, meta, integer(index), element)
+    lists.assign(txn, key, meta, integer(index), element)
     return OK
 
 
