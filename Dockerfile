@@ -1,8 +1,8 @@
-FROM python:3.12-slim AS build
+FROM python:3.12 AS build
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY pyproject.toml setup.py README.md ./
 COPY stratakv stratakv
-RUN python -m venv /opt/stratakv && /opt/stratakv/bin/pip install --no-cache-dir .
+RUN python -m venv /opt/stratakv && STRATAKV_COMPILE=1 /opt/stratakv/bin/pip install --no-cache-dir .
 
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 --home-dir /data --create-home stratakv

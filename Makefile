@@ -4,11 +4,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+COMPILED := .venv-compiled
 RUN_FLAGS ?=
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := check
 .PHONY: check run test lint types format docs examples bench bench-check clean
+.PHONY: run-compiled test-compiled bench-compiled
 
 check: lint types test
 
@@ -17,6 +19,14 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.installed-test redis-server
 	$(BIN)/pytest --numprocesses 2 --dist worksteal $(PYTEST_FLAGS)
+
+# The same server with its hot path compiled to C: needs a C compiler, and two minutes once.
+run-compiled: $(COMPILED)/.installed
+	$(COMPILED)/bin/stratakv serve $(RUN_FLAGS)
+
+test-compiled: $(COMPILED)/.installed $(VENV)/.installed-test redis-server
+	STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(BIN)/pytest --numprocesses 2 \
+	  --dist worksteal $(PYTEST_FLAGS) tests/commands tests/differential tests/crash tests/tier
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -38,6 +48,9 @@ docs: $(VENV)/.installed
 bench: $(VENV)/.installed-bench redis-server
 	$(BIN)/python -m benchmarks --suite short
 
+bench-compiled: $(COMPILED)/.installed $(VENV)/.installed-bench redis-server
+	STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(BIN)/python -m benchmarks --suite short
+
 bench-check: $(VENV)/.installed-bench redis-server
 	$(BIN)/python -m benchmarks check
 
@@ -57,6 +70,11 @@ $(VENV)/.installed-bench: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@ $(VENV)/.installed
 
+$(COMPILED)/.installed: pyproject.toml setup.py $(shell find stratakv -name '*.py')
+	$(PYTHON) -m venv $(COMPILED)
+	STRATAKV_COMPILE=1 $(COMPILED)/bin/python -m pip install --quiet --force-reinstall .
+	@touch $@
+
 # The tests compare every reply with a real Redis.
 .PHONY: redis-server
 redis-server:
@@ -67,4 +85,4 @@ redis-server:
 	    apt-get install -y -qq --no-install-recommends redis-server redis-tools; }
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(COMPILED) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -121,12 +121,13 @@ class Server:
 
 
 def stratakv() -> Server:
-    """A StrataKV with default settings on free ports."""
+    """A StrataKV with default settings on free ports; STRATAKV_PYTHON may name another one's."""
+    python = os.environ.get("STRATAKV_PYTHON", sys.executable)
 
     def argv(directory: Path) -> list[str]:
         flags = ["--bind", LOCALHOST, "--port", "0", "--http-port", "0"]
         data = str(directory / "data")
-        return [sys.executable, "-m", "stratakv", "serve", *flags, "--dir", data]
+        return [python, "-P", "-m", "stratakv", "serve", *flags, "--dir", data]
 
     return Server("stratakv", argv=argv, keeps_data=True)
 

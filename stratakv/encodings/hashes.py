@@ -7,7 +7,8 @@
 Encode-versions 2 and 3 have the rows of 0 and 1, and entries in the Redis tier (see cached.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from stratakv import errors
 from stratakv.encodings import cached, members, sampling
@@ -169,7 +170,7 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
             return len(pairs), [value for _, value in pairs]
     length = members.measure(txn, meta)
     found = txn.scan(meta.sub, end_of(meta.sub))
-    return length, (value for _, value in found)
+    return length, map(itemgetter(1), found)
 
 
 def increment(txn: Txn, key: bytes, field: bytes, amount: int) -> int:
@@ -226,5 +227,10 @@ def random_pairs(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[Pair]
         return 0, ()
     length, fields = members.random_members(txn, meta, wanted)
     txn.expect_work(2 * length)
-    pairs = ((field, txn.get(meta.sub + field) or b"") for field in fields)
+    pairs = _with_values(txn, meta, fields)
     return length, pairs if txn.patient else list(pairs)
+
+
+def _with_values(txn: Txn, meta: Meta, fields: Iterable[bytes]) -> Iterator[Pair]:
+    for field in fields:
+        yield field, txn.get(meta.sub + field) or b""

@@ -125,6 +125,18 @@ class Database:
         self.dirty.clear()
         self.cached_bytes = 0
 
+    def exchange(self, other: "Database") -> None:
+        """Swap everything but the numbers."""
+        self.ns, other.ns = other.ns, self.ns
+        self.cache, other.cache = other.cache, self.cache
+        self.cached_bytes, other.cached_bytes = other.cached_bytes, self.cached_bytes
+        self.loads, other.loads = other.loads, self.loads
+        self.dirty, other.dirty = other.dirty, self.dirty
+        self.live, other.live = other.live, self.live
+        self.expiring, other.expiring = other.expiring, self.expiring
+        self.counts_changed, other.counts_changed = other.counts_changed, self.counts_changed
+        self.garbage_from, other.garbage_from = other.garbage_from, self.garbage_from
+
     def evict(self, target_bytes: int) -> int:
         """Drop metas that were not used since the hand last passed (CLOCK), down to a size."""
         dropped = 0
@@ -341,11 +353,7 @@ class Keyspace:
             for key in self.signals.keys_of(base.index)
             if any(one.is_live(self, key) for one in (first, second))
         ]
-        for name in Database.__slots__:
-            if name != "index":
-                one, other = getattr(first, name), getattr(second, name)
-                setattr(first, name, other)
-                setattr(second, name, one)
+        first.exchange(second)
         self._save_names()
         for base, key in listened:
             self.signals.emit(base.index, [key])

@@ -15,6 +15,7 @@ many, or where little is left of a list, the list is written anew instead, as an
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Final
 
 from stratakv import errors
@@ -216,7 +217,9 @@ def positions(
     total = count(meta)
     found = islice(_searching(txn, meta, reverse=reverse), look_at)
     places = range(total - 1, -1, -1) if reverse else range(total)
-    return (place for place, one in zip(places, found, strict=False) if one == element)
+    for place, one in zip(places, found, strict=False):
+        if one == element:
+            yield place
 
 
 def insert(txn: Txn, key: bytes, pivot: bytes, element: bytes, *, before: bool) -> int:
@@ -359,7 +362,7 @@ def _between(
     start, stop = sub + sequence(head + first), sub + sequence(head + last)
     found = txn.scan(start, stop, reverse=reverse, limit=last - first)
     if txn.patient:
-        return (element for _, element in found)
+        return map(itemgetter(1), found)
     return [element for _, element in found]
 
 

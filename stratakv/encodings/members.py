@@ -10,7 +10,7 @@ Invariants
 2. The count of a counted collection is the number of its rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from stratakv.encodings import sampling
@@ -55,7 +55,7 @@ def each(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:
     skip = len(sub)
     found = txn.scan_keys(sub, end_of(sub), limit=limit)
     if txn.patient:
-        return (row[skip:] for row in found)
+        return _cut(found, skip)
     return [row[skip:] for row in found]
 
 
@@ -65,8 +65,18 @@ def each_pair(txn: Txn, meta: Meta) -> Iterable[tuple[bytes, bytes]]:
     skip = len(sub)
     found = txn.scan(sub, end_of(sub))
     if txn.patient:
-        return ((row[skip:], value) for row, value in found)
+        return _cut_pairs(found, skip)
     return [(row[skip:], value) for row, value in found]
+
+
+def _cut(found: Iterable[bytes], skip: int) -> Iterator[bytes]:
+    for row in found:
+        yield row[skip:]
+
+
+def _cut_pairs(found: Iterable[tuple[bytes, bytes]], skip: int) -> Iterator[tuple[bytes, bytes]]:
+    for row, value in found:
+        yield row[skip:], value
 
 
 def remove(txn: Txn, key: bytes, meta: Meta | None, members: Sequence[bytes]) -> int:

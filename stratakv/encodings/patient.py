@@ -8,6 +8,7 @@ a crash; the last commit publishes the meta and takes the `g#` row away.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from stratakv import errors
@@ -259,9 +260,9 @@ class PatientTxn(Txn):
     ) -> Iterable[bytes]:
         """As `scan`, without the values."""
         if self.remotes and self._remote(start) is not None:
-            return (row for row, _ in self.scan(start, stop, reverse=reverse, limit=limit))
+            return map(itemgetter(0), self.scan(start, stop, reverse=reverse, limit=limit))
         if self._is_fresh(start) or rows_between(self.rows, start, stop):
-            return (row for row, _ in self.scan(start, stop, reverse=reverse, limit=limit))
+            return map(itemgetter(0), self.scan(start, stop, reverse=reverse, limit=limit))
         return self._paced(self._snapshot.scan_keys(start, stop, reverse=reverse), limit)
 
     def _paced(self, found: Iterator[Row], limit: int) -> Iterator[Row]:

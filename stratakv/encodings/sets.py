@@ -275,9 +275,16 @@ def _filtered(
 ) -> Iterator[bytes]:
     """Those of `found` that are in the other set, or those that are not."""
     if _known_count(other) >= PROBE_SHARE * expected:
-        sub, get = other.sub, txn.get
-        return (member for member in found if (get(sub + member) is not None) is keep)
+        return _probed(txn, found, other, keep)
     return _merged(found, members.each(txn, other), keep)
+
+
+def _probed(txn: Txn, found: Iterable[bytes], other: Meta, keep: bool) -> Iterator[bytes]:
+    """As `_filtered`, by a look at each member."""
+    sub, get = other.sub, txn.get
+    for member in found:
+        if (get(sub + member) is not None) is keep:
+            yield member
 
 
 def _merged(found: Iterable[bytes], others: Iterable[bytes], keep: bool) -> Iterator[bytes]:

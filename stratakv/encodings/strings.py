@@ -191,8 +191,8 @@ def slice_of(value: bytes, start: int, end: int) -> bytes:
     if start < 0 and end < 0 and start > end:
         return b""
     start = max(0, start + length if start < 0 else start)
-    end = max(0, end + length if end < 0 else end)
-    return value[start : min(end, length - 1) + 1] if length else b""
+    end = min(max(0, end + length if end < 0 else end), length - 1)
+    return value[start : end + 1] if start <= end else b""
 
 
 def overwrite(txn: Txn, key: bytes, offset: int, piece: bytes) -> int:

@@ -149,7 +149,7 @@ def add(
     meta = open_zset(txn, key)
     if meta is not None and meta.encoding == REMOTE:
         pairs = list(pairs)
-        prefetch(txn, meta, (member for _, member in pairs))
+        prefetch(txn, meta, [member for _, member in pairs])
     editor = Editor(txn, key, meta)
     added = updated = 0
     for score, member in pairs:
@@ -374,13 +374,15 @@ def size(meta: Meta) -> int:
 def scored(meta: Meta, found: Iterable[bytes]) -> Iterator[Scored]:
     """The members and scores of `k#` rows."""
     at = len(meta.sub)
-    return ((row[at + 8 :], decode_score(row[at : at + 8])) for row in found)
+    for row in found:
+        yield row[at + 8 :], decode_score(row[at : at + 8])
 
 
 def members_of(meta: Meta, found: Iterable[bytes]) -> Iterator[bytes]:
     """The members of `k#` rows."""
     at = len(meta.sub) + 8
-    return (row[at:] for row in found)
+    for row in found:
+        yield row[at:]
 
 
 def count_rows(found: Iterable[bytes]) -> int:

@@ -332,6 +332,14 @@ def merge(
 ) -> Iterator[tuple[bytes, bytes]]:
     """`base` with the overlay's rows put in, replaced or taken out, in order."""
     fresh = sorted(overlay.items(), reverse=reverse)
-    kept = ((row, value) for row, value in base if row not in overlay)
+    kept = _outside(base, overlay)
     added = [(row, value) for row, value in fresh if value is not None]
     return heapq.merge(kept, added, key=itemgetter(0), reverse=reverse)
+
+
+def _outside(
+    base: Iterable[tuple[bytes, bytes]], overlay: Overlay
+) -> Iterator[tuple[bytes, bytes]]:
+    for pair in base:
+        if pair[0] not in overlay:
+            yield pair

@@ -19,6 +19,8 @@ from typing import Self
 from tests.harness.wire import WireClient
 
 ROOT = Path(__file__).resolve().parents[2]
+SERVER_PYTHON = os.environ.get("STRATAKV_PYTHON", sys.executable)
+"""Whose StrataKV is tested: `make test-compiled` names an interpreter with the compiled one."""
 START_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
 _POLL_S = 0.01
@@ -157,7 +159,7 @@ class StrataServer(Process):
 
     def _argv(self) -> list[str]:
         places = ["--bind", "127.0.0.1", "--port", "0", "--http-port", "0", "--dir", str(self.dir)]
-        return [sys.executable, "-m", "stratakv", "serve", *places, *self.flags]
+        return [SERVER_PYTHON, "-P", "-m", "stratakv", "serve", *places, *self.flags]
 
     def _ready_line(self, seen: int) -> str:
         deadline = time.monotonic() + START_DEADLINE_S

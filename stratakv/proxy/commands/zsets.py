@@ -1,6 +1,6 @@
 """Sorted set commands: members and scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -137,8 +137,12 @@ def zrandmember(txn: Txn, key: bytes, *options: bytes) -> Reply:
     length, members = zsets.random_members(txn, key, count)
     if not with_scores:
         return listing(txn, list, length, members)
-    scored = ((member, zsets.scores(txn, key, (member,))[0]) for member in members)
-    return listing(txn, Pairs, length, scored)
+    return listing(txn, Pairs, length, _scored(txn, key, members))
+
+
+def _scored(txn: Txn, key: bytes, members: Iterable[bytes]) -> Iterator[tuple[bytes, float | None]]:
+    for member in members:
+        yield member, zsets.scores(txn, key, (member,))[0]
 
 
 def _negatable(args: Args) -> int:
