@@ -21,10 +21,7 @@ def lazy_expressions(tree: ast.AST) -> Iterator[int]:
     taken: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            name = (
-                node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-            )
-            if name in TAKES_ALL:
+            if ast.unparse(node.func).rpartition(".")[2] in TAKES_ALL:
                 taken.update(node.args)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             taken.add(node.value)
