@@ -5,13 +5,15 @@ Due keys come from the `e#` index, dead incarnations from the `g#` queue, droppe
 nothing and leaks nothing, since the queue's row goes last.
 
 A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
-So the two outermost rows of a large dead range stay as a fence around it until it is compacted, and
-the heads of the `e#` and `g#` queues are remembered instead of sought.
+So the two outermost rows of a large dead range stay as a fence around it until it is compacted, the
+heads of the `e#` and `g#` queues are remembered instead of sought, and dead ranges, which nobody
+writes any more, are read in a thread.
 """
 
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor, Future
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -19,12 +21,18 @@ from stratakv.encodings import metas, rows
 from stratakv.encodings.keyspace import Database, Keyspace
 from stratakv.encodings.txn import Txn
 from stratakv.encodings.zset_remote import REMOTE_HEAD, is_remote, sub_of_garbage
+from stratakv.storage.engine import Reader
 
 STEP_ROWS: Final = 100
+READ_ROWS: Final = 2000
+"""Rows of a dead range that the thread reads at a time."""
 COMPACT_ROWS: Final = 10_000
 """Ranges with fewer deleted rows are left to LevelDB's own compaction."""
 
 _DROPPED_SPAN: Final = (rows.DROPPED, rows.end_of(rows.DROPPED))
+
+
+Range = tuple[bytes, bytes]
 
 
 class Compaction(NamedTuple):
@@ -39,12 +47,19 @@ class Reclaimer:
     """Deletes what is no longer reachable, a little at a time."""
 
     def __init__(
-        self, keyspace: Keyspace, *, is_locked: Callable[[int, bytes], bool] = lambda *_: False
+        self,
+        keyspace: Keyspace,
+        *,
+        is_locked: Callable[[int, bytes], bool] = lambda *_: False,
+        executor: Executor | None = None,
     ) -> None:
         self._keyspace = keyspace
         self._store = keyspace.store
         self._is_locked = is_locked
-        self._work: Iterator[None] | None = None
+        self._executor = executor
+        self._reading: Future[list[list[bytes]]] | None = None
+        self._read_ahead: dict[Range, list[bytes]] = {}
+        self._work: Iterator[bool] | None = None
         self._compactions: deque[Compaction] = deque()
         self._closing: set[bytes] = set()
         """Queue rows whose range waits for its compaction."""
@@ -61,15 +76,21 @@ class Reclaimer:
         """Work until the deadline (perf_counter); says whether there is more to do."""
         if self._work is None:
             self._work = self._round(expire)
-        for _ in self._work:
-            if time.perf_counter() >= deadline:
+        for waits in self._work:
+            if waits or time.perf_counter() >= deadline:
                 return True
         self._work = None
         return False
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether the thread is in the engine."""
+        return self._reading is not None and not self._reading.done()
+
     def reset(self) -> None:
         """Deletions may have been lost with a failed commit: begin again from what is stored."""
         self._work = None
+        self._read_ahead.clear()
         self._compactions.clear()
         self._closing.clear()
         self._expired_up_to.clear()
@@ -110,8 +131,8 @@ class Reclaimer:
                 found += sum(1 for _ in islice(self._store.scan_keys(start, stop), limit))
         return found
 
-    def _round(self, expire: bool) -> Iterator[None]:
-        """One pass over everything; yields between steps."""
+    def _round(self, expire: bool) -> Iterator[bool]:
+        """One pass over everything; yields between steps whether it waits for something."""
         if expire:
             self._next_due_ms.clear()
             for database in self._keyspace.databases:
@@ -123,7 +144,7 @@ class Reclaimer:
 
     # due keys
 
-    def _expire(self, database: Database) -> Iterator[None]:
+    def _expire(self, database: Database) -> Iterator[bool]:
         while True:
             ns = database.ns  # SWAPDB may come between two steps
             now_ms = self._keyspace.clock.now_ms
@@ -143,7 +164,7 @@ class Reclaimer:
             txn.apply()
             if len(found) < STEP_ROWS or stuck:
                 return
-            yield
+            yield False
 
     def _first_due(self, ns: bytes) -> bytes:
         """Where the live rows of the index begin; at its start if the clock was set back."""
@@ -171,7 +192,7 @@ class Reclaimer:
 
     # dead rows
 
-    def _drain_garbage(self, database: Database) -> Iterator[None]:
+    def _drain_garbage(self, database: Database) -> Iterator[bool]:
         if database.garbage_from is None:
             return
         ns = database.ns  # the queue's own, whatever SWAPDB or FLUSHDB do between two steps
@@ -180,29 +201,31 @@ class Reclaimer:
         database.garbage_from = None
         while True:
             found = list(islice(self._store.scan_keys(start, stop), STEP_ROWS))
-            for row in found:
-                version = rows.parse_garbage_row(ns, row)[0]
-                if version in self._keyspace.building:
-                    database.queue_garbage(version)
-                    continue
-                # Steps lie between the list and this row: a long command may have published it.
-                if row in self._closing or self._store.get(row) is None:
-                    continue
+            dead = [row for row in found if self._is_dead(database, ns, row)]
+            yield from self._read([span for row in dead for span in _spans(ns, row)])
+            for row in dead:
                 self._drained_up_to[ns] = row
                 yield from self._drain_incarnation(ns, row)
-                yield
+                yield False
             if len(found) < STEP_ROWS:
                 self._drained_up_to.pop(ns, None)
                 return
             start = found[-1] + b"\0"
 
-    def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[None]:
+    def _is_dead(self, database: Database, ns: bytes, row: bytes) -> bool:
+        """Whether a row of the queue stands for an incarnation whose rows can go now."""
+        version = rows.parse_garbage_row(ns, row)[0]
+        if version in self._keyspace.building:
+            database.queue_garbage(version)
+            return False
+        return row not in self._closing
+
+    def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[bool]:
         sub = sub_of_garbage(ns, row)
         if is_remote(self._store.get(row) or b"") and not self._unlink(ns, sub):
             self._keyspace.find_garbage_again()
             return
-        path = sub[2:]
-        yield from self._delete_ranges(row, [prefix + path for prefix in rows.PATH_PREFIXES])
+        yield from self._delete_ranges(row, _spans(ns, row))
 
     def _unlink(self, ns: bytes, sub: bytes) -> bool:
         """Delete the scores of a sorted set v3; False if its Redis is away: then later."""
@@ -212,7 +235,7 @@ class Reclaimer:
         tier.storage.ask((b"UNLINK", tier.store_name(sub, len(ns))), _ignore)
         return True
 
-    def _unlink_namespace(self, ns: bytes) -> Iterator[None]:
+    def _unlink_namespace(self, ns: bytes) -> Iterator[bool]:
         """The scores of all sorted sets v3 of a dropped namespace."""
         if not self._keyspace.tier.storage.ready:
             return
@@ -222,21 +245,21 @@ class Reclaimer:
                 version = int.from_bytes(raw[2:10], "big")
                 self._unlink(ns, rows.sub_prefix(row, len(ns), version))
             if not number % STEP_ROWS:
-                yield
+                yield False
 
-    def _drain_namespaces(self) -> Iterator[None]:
+    def _drain_namespaces(self) -> Iterator[bool]:
         dropped = list(self._store.scan_keys(*_DROPPED_SPAN))
         for row in dropped:
             if row not in self._closing:
                 yield from self._unlink_namespace(row[2:])
-                prefixes = [prefix + row[2:] for prefix in rows.KEYED_PREFIXES]
-                yield from self._delete_ranges(row, prefixes)
+                spans = [_span(prefix + row[2:]) for prefix in rows.KEYED_PREFIXES]
+                yield from self._delete_ranges(row, spans)
 
-    def _delete_ranges(self, queue_row: bytes, prefixes: list[bytes]) -> Iterator[None]:
-        """Delete the rows under some prefixes, and the row that queued them when all are gone."""
-        fences: list[tuple[bytes, bytes]] = []
-        for prefix in prefixes:
-            fence = yield from self._delete_range(prefix, rows.end_of(prefix))
+    def _delete_ranges(self, queue_row: bytes, spans: list[Range]) -> Iterator[bool]:
+        """Delete the rows of some ranges, and the row that queued them when all are gone."""
+        fences: list[Range] = []
+        for span in spans:
+            fence = yield from self._delete_range(*span)
             if fence is not None:
                 fences.append(fence)
         if not fences:
@@ -248,30 +271,74 @@ class Reclaimer:
         leftovers = [row for fence in fences for row in fence]
         self._compactions.append(Compaction(*fences[-1], [*leftovers, queue_row]))
 
-    def _delete_range(
-        self, start: bytes, stop: bytes
-    ) -> Generator[None, None, tuple[bytes, bytes] | None]:
+    def _delete_range(self, start: bytes, stop: bytes) -> Generator[bool, None, Range | None]:
         """Delete the rows of a range; of a large one all but the outermost, which it returns."""
         edges: list[bytes] = []
         total = 0
         at = start
         while True:
-            found = list(islice(self._store.scan_keys(at, stop), STEP_ROWS))
+            if (at, stop) not in self._read_ahead:
+                yield from self._read([(at, stop)])
+            found = self._read_ahead.pop((at, stop))
             total += len(found)
             self.reclaimed_rows += len(found)
-            edges += found
-            for row in edges[1:-1]:
-                self._store.pending[row] = None
-            edges = edges[:1] + edges[1:][-1:]
-            if len(found) < STEP_ROWS:
+            for first in range(0, len(found), STEP_ROWS):
+                if first:
+                    yield False
+                edges += found[first : first + STEP_ROWS]
+                for row in edges[1:-1]:
+                    self._store.pending[row] = None
+                edges = edges[:1] + edges[1:][-1:]
+            if len(found) < READ_ROWS:
                 break
             at = found[-1] + b"\0"
-            yield
+            yield False
         if total >= COMPACT_ROWS:
             return edges[0], edges[1]
         for row in edges:
             self._store.pending[row] = None
         return None
+
+    def _read(self, spans: list[Range]) -> Iterator[bool]:
+        """Read the first rows of dead ranges ahead: of the first range, and of others that fit.
+
+        What was written into them must be in the engine before the thread looks there.
+        """
+        if not spans:
+            return
+        if self._executor is None:
+            found = _first_rows(self._store, spans)
+        else:
+            ticket = self._store.ticket
+            while not self._store.has_written(ticket):
+                yield True
+            self._reading = self._executor.submit(_first_rows, self._store.engine, spans)
+            while self.is_reading:
+                yield True
+            found = self._reading.result()
+        self._read_ahead = dict(zip(spans, found, strict=False))
+
+
+def _first_rows(reader: Reader, spans: list[Range]) -> list[list[bytes]]:
+    """The first rows of each range, until there are enough."""
+    found: list[list[bytes]] = []
+    total = 0
+    for span in spans:
+        found.append(list(islice(reader.scan_keys(*span), READ_ROWS)))
+        total += len(found[-1])
+        if total >= READ_ROWS:
+            break
+    return found
+
+
+def _span(prefix: bytes) -> Range:
+    return prefix, rows.end_of(prefix)
+
+
+def _spans(ns: bytes, queue_row: bytes) -> list[Range]:
+    """The ranges of a dead incarnation."""
+    path = sub_of_garbage(ns, queue_row)[2:]
+    return [_span(prefix + path) for prefix in rows.PATH_PREFIXES]
 
 
 def _ignore(reply: Any) -> None:

@@ -6,6 +6,7 @@ All work on rows is done in slices of a millisecond, so that no client notices.
 import asyncio
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.reclaim import Compaction, Reclaimer
@@ -65,7 +66,10 @@ class Housekeeper:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._loop = server.loop
-        self.reclaimer = Reclaimer(server.keyspace, is_locked=self._is_locked)
+        self._reader = ThreadPoolExecutor(1, "reclaim")
+        self.reclaimer = Reclaimer(
+            server.keyspace, is_locked=self._is_locked, executor=self._reader
+        )
         self.active_expire = True
         self._stopped = False
         self._synced_rows = 0
@@ -84,6 +88,7 @@ class Housekeeper:
         """No more work from now on."""
         self._stopped = True
         self.lag.stopped = True
+        self._reader.shutdown()
 
     def _is_locked(self, database: int, key: bytes) -> bool:
         locks = self._server.dispatcher.locks
@@ -175,7 +180,7 @@ class Housekeeper:
 
     def _try_to_mend(self) -> None:
         server = self._server
-        if server.store.busy or server.patience.running:
+        if server.store.busy or server.patience.running or self.reclaimer.is_reading:
             self._loop.call_later(MEND_SECONDS, self._try_to_mend)
             return
         try:

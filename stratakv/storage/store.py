@@ -114,6 +114,8 @@ class Store:
         self.sync = sync
         self.on_failure: Callable[[StoreUnavailable], None] = _ignore
         self._epoch = 0
+        self._submitted = 0
+        self._finished = 0
         self._post = post
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._writer: threading.Thread | None = None
@@ -201,6 +203,15 @@ class Store:
         """Whether a batch is on its way in the writer thread."""
         return bool(self.inflight)
 
+    @property
+    def ticket(self) -> int:
+        """The number of the batch by which all that is decided now is written."""
+        return self._submitted + bool(self.pending)
+
+    def has_written(self, ticket: int) -> bool:
+        """Whether the engine has all that was decided when the ticket was drawn."""
+        return self._finished >= ticket or not (self.pending or self.inflight)
+
     def settle(self) -> None:
         """Write pending rows now if that is cheap, so that a scan need not merge them.
 
@@ -222,6 +233,7 @@ class Store:
     def submit(self, rows: Overlay, done: Done) -> None:
         """Write rows that are not pending as a batch of their own, behind those under way."""
         self._renew_recent(rows)
+        self._submitted += 1
         batch = Batch(rows, done, self._epoch)
         if self._may_write_inline(rows):
             self._run(batch)
@@ -291,6 +303,7 @@ class Store:
         self._finish(self.inflight.popleft())
 
     def _finish(self, batch: Batch) -> None:
+        self._finished += 1
         if batch.error is not None and batch.epoch == self._epoch:
             self._epoch += 1
             self._recent.clear()

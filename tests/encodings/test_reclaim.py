@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from stratakv.encodings import metas, rows, strings
 from stratakv.encodings.patient import SPILL_ROWS, PatientTxn
-from stratakv.encodings.reclaim import COMPACT_ROWS, STEP_ROWS, Reclaimer
+from stratakv.encodings.reclaim import COMPACT_ROWS, READ_ROWS, STEP_ROWS, Reclaimer
 from tests.encodings.fixtures import Bench
 
 
@@ -362,3 +364,56 @@ def test_many_new_keys_in_one_long_unit_are_marked_once_each(bench: Bench) -> No
     txn.apply()
     bench.commit()
     assert bench.problems() == []
+
+
+# the thread that reads
+
+
+@pytest.fixture
+def reader() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as executor:
+        yield executor
+
+
+def test_dead_ranges_are_read_in_a_thread(bench: Bench, reader: ThreadPoolExecutor) -> None:
+    bench.make_set(b"large", READ_ROWS + 5)
+    for number in range(2 * STEP_ROWS):
+        bench.make_set(b"small %d" % number, 2)
+    bench.make_set(b"stays", 3)
+    bench.commit()
+    for number in range(2 * STEP_ROWS):
+        drop(bench, b"small %d" % number)
+    drop(bench, b"large")
+    bench.commit()
+    reclaimer = finish(bench, Reclaimer(bench.keyspace, executor=reader))
+    assert reclaimer.reclaimed_rows == READ_ROWS + 5 + 4 * STEP_ROWS
+    assert bench.problems() == []
+    assert sum(row.startswith(b"s#") for row in bench.rows()) == 3
+
+
+def test_the_thread_does_not_look_before_the_rows_are_written(
+    bench: Bench, reader: ThreadPoolExecutor
+) -> None:
+    """A key that was made and dropped in one turn has rows that the engine does not know."""
+    bench.make_set(b"brief", 10)
+    drop(bench, b"brief")
+    reclaimer = Reclaimer(bench.keyspace, executor=reader)
+    for _ in range(5):
+        assert reclaimer.work(time.perf_counter() + 1)
+        assert not reclaimer.is_reading
+    finish(bench, reclaimer)
+    assert reclaimer.reclaimed_rows == 10
+    assert kinds(bench) == {b"n#", b"x#"}
+
+
+def test_what_is_settled_early_is_seen_by_the_thread(
+    bench: Bench, reader: ThreadPoolExecutor
+) -> None:
+    bench.make_set(b"brief", 10)
+    drop(bench, b"brief")
+    reclaimer = Reclaimer(bench.keyspace, executor=reader)
+    assert reclaimer.work(time.perf_counter() + 1)
+    bench.keyspace.settle()
+    finish(bench, reclaimer)
+    assert reclaimer.reclaimed_rows == 10
+    assert kinds(bench) == {b"n#", b"x#"}
