@@ -1,5 +1,6 @@
 """An engine in memory: the contract without a disk, for tests and for throw-away servers."""
 
+import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -41,22 +42,36 @@ class MemoryEngine(MemoryView):
 
     name = "memory"
 
-    __slots__ = ()
+    __slots__ = ("_lock",)
 
     def __init__(self) -> None:
         super().__init__([], {})
+        self._lock = threading.RLock()
+
+    def scan(
+        self, start: bytes, stop: bytes, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Rows of [start, stop)."""
+        with self._lock:
+            return super().scan(start, stop, reverse=reverse)
+
+    def scan_keys(self, start: bytes, stop: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        """Row keys of [start, stop)."""
+        with self._lock:
+            return super().scan_keys(start, stop, reverse=reverse)
 
     def write(self, rows: Rows, *, sync: bool = False) -> int:
         """Write all rows; memory does not refuse."""
-        for row, value in rows.items():
-            known = row in self._rows
-            if value is not None:
-                self._rows[row] = bytes(value)
-                if not known:
-                    insort(self._keys, row)
-            elif known:
-                del self._rows[row]
-                del self._keys[bisect_left(self._keys, row)]
+        with self._lock:
+            for row, value in rows.items():
+                known = row in self._rows
+                if value is not None:
+                    self._rows[row] = bytes(value)
+                    if not known:
+                        insort(self._keys, row)
+                elif known:
+                    del self._rows[row]
+                    del self._keys[bisect_left(self._keys, row)]
         return sum(len(row) + len(value or b"") for row, value in rows.items())
 
     def prepare(self, rows: Rows, *, sync: bool = False) -> Callable[[], int]:
