@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import loadgen, redisbench
+from benchmarks.lanes import Spec
 from benchmarks.pinger import Pinger
 from benchmarks.progress import PlainProgress
 from benchmarks.results import Results
 from benchmarks.runner import run_workload, step_count
 from benchmarks.sample import Unavailable
 from benchmarks.servers import Server, redis_server, running
-from benchmarks.shapes import SHAPES, Spec
+from benchmarks.shapes import SHAPES
 from benchmarks.workloads.fairness import run_heavy
 from benchmarks.workloads.model import Case, Workload, flush
 
