@@ -32,7 +32,7 @@ HUNDREDTH = 100
 
 def applications(options: Options) -> Workload:
     """The applications under `examples/`, each without and with pipeline."""
-    commands = 20_000 if options.short else 200_000
+    commands = 20_000 if options.short else 60_000
     cases = [
         _application(name, commands * (1 + depth // 8) // per_step, depth, options)
         for name, per_step in APPLICATIONS.items()
