@@ -27,6 +27,7 @@ SHAPE_NAMES = {
 }
 # Commands of one step of each application, pages and queries included.
 APPLICATIONS = {"transcode": 6, "momentry": 25, "shop_index": 6, "flume_metrics": 64}
+GROWTH = (10_000, 100_000, 1_000_000, 5_000_000)
 HUNDREDTH = 100
 
 
@@ -104,10 +105,10 @@ def large(options: Options) -> Workload:
             shape_case("hgetall-100k", Spec("hgetall", 20, connections=1, key="hash100k")),
             shape_case("hgetall-1m", Spec("hgetall", 3, connections=1, key="hash1m")),
             shape_case(
-                "zrange-deep-1m", Spec("zrange_deep", 200, 1_000_000, connections=10, key="zset1m")
+                "zrange-deep-1m", Spec("zrange_deep", 60, 1_000_000, connections=10, key="zset1m")
             ),
             shape_case(
-                "zrank-deep-1m", Spec("zrank_deep", 200, 1_000_000, connections=10, key="zset1m")
+                "zrank-deep-1m", Spec("zrank_deep", 60, 1_000_000, connections=10, key="zset1m")
             ),
         ],
         prepare=fill_large,
@@ -127,9 +128,8 @@ def fill_large(server: Server) -> None:
 
 def growth(options: Options) -> Workload:
     """SET and GET of random keys as the store grows."""
-    counts = (10_000, 100_000, 1_000_000, 5_000_000)
     cases = []
-    for before, count in zip((0, *counts), counts, strict=False):
+    for before, count in zip((0, *GROWTH), GROWTH, strict=False):
         grow = filler(fill_spec(before, count, 64))
         cases.append(Case(f"get-{size_name(count)}", _random_test("get", count), grow))
         cases.append(Case(f"set-{size_name(count)}", _random_test("set", count)))
