@@ -17,7 +17,7 @@ check: lint types test
 run: $(VENV)/.installed
 	$(BIN)/stratakv serve $(RUN_FLAGS)
 
-test: $(VENV)/.installed-test redis-server
+test: $(VENV)/.installed-test redis-server chromium
 	$(BIN)/pytest --numprocesses 2 --dist worksteal $(PYTEST_FLAGS)
 
 # The same server with its hot path compiled to C: needs a C compiler, and two minutes once.
@@ -39,7 +39,7 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-examples: $(VENV)/.installed-test
+examples: $(VENV)/.installed-test redis-server
 	$(BIN)/python -m examples.run
 
 docs: $(VENV)/.installed
@@ -75,14 +75,28 @@ $(COMPILED)/.installed: pyproject.toml setup.py $(shell find stratakv -name '*.p
 	STRATAKV_COMPILE=1 $(COMPILED)/bin/python -m pip install --quiet --force-reinstall .
 	@touch $@
 
+# $(call apt_install,SUDO,PACKAGES)
+apt_install = $(1) apt-get update -qq && $(1) env DEBIAN_FRONTEND=noninteractive \
+	apt-get install -y -qq --no-install-recommends $(2)
+is_root = [ "$$(id -u)" = 0 ]
+
 # The tests compare every reply with a real Redis.
 .PHONY: redis-server
 redis-server:
 	@command -v redis-server >/dev/null || { \
 	  echo "redis-server is missing; installing it with apt-get"; \
-	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
-	  $$SUDO apt-get update -qq && $$SUDO env DEBIAN_FRONTEND=noninteractive \
-	    apt-get install -y -qq --no-install-recommends redis-server redis-tools; }
+	  SUDO=$$($(is_root) || echo sudo); \
+	  $(call apt_install,$$SUDO,redis-server redis-tools); }
+
+# The page of examples/flume_metrics is tested in a browser (about half a minute to install). Where it
+# cannot be installed without asking, those tests are skipped.
+.PHONY: chromium
+chromium:
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || { \
+	  echo "chromium is missing; installing it with apt-get"; \
+	  SUDO=$$($(is_root) || echo sudo -n); \
+	  $(call apt_install,$$SUDO,chromium chromium-driver); } || \
+	  echo "no chromium: the tests of the page are skipped"
 
 clean:
 	rm -rf $(VENV) $(COMPILED) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The command line: run, check, baseline, report."""
+"""Measure StrataKV next to redis-server: run workloads, guard against regressions, report."""
 
 import argparse
 import json
@@ -10,10 +10,10 @@ from types import FrameType
 from benchmarks import guard, machine, report, targets
 from benchmarks.progress import progress
 from benchmarks.results import REFERENCE, Results
-from benchmarks.runner import Fleet, run_workload, step_count
+from benchmarks.runner import LIMIT_S, Fleet, run_workload, step_count
 from benchmarks.sample import Unavailable
 from benchmarks.servers import Server, peer, redis_server, running, stratakv
-from benchmarks.workloads import SUITES, Options, select
+from benchmarks.workloads import CATALOGUE, SUITES, Options, select
 
 GUARDED = ["p1", "p16", "random-100k-64"]
 
@@ -51,10 +51,12 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_run_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("--suite", choices=SUITES, default="short")
-    add("--only", default="", help="workload names, with commas")
-    add("--rounds", type=int, default=5)
-    add("--out", type=Path, default=Path("benchmarks/results"))
+    add("--suite", choices=SUITES, default="short", help="which workloads, and how large")
+    add("--only", default="", help=f"workloads, with commas: {', '.join(CATALOGUE)}")
+    add("--rounds", type=_at_least_one, default=5, help="of each case, %(default)s")
+    minutes = LIMIT_S / 60
+    add("--minutes", type=float, default=minutes, help="no new round of a workload after so many")
+    add("--out", type=Path, default=Path("benchmarks/results"), help="directory, %(default)s")
     add("--peer", action="append", default=[], metavar="NAME=HOST:PORT")
     add("--no-stratakv", action="store_true", help="measure the peers and redis-server alone")
     add("--control", action="store_true", help="a second redis-server: its share is the noise")
@@ -65,20 +67,29 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     add("--lag-metric", default=Options.__dataclass_fields__["lag_metric"].default)
 
 
+def _at_least_one(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is below 1")
+    return int(text)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Measure, and write the report."""
-    results = measure(arguments)
+    results = measure(arguments, arguments.out)
     write_report(results, arguments.out)
     return 0
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print the comparison with the baseline; 1 when a case has regressed."""
-    stored = guard.load(arguments.baseline)
-    now = guard.shares(stored_or_measured(arguments), "stratakv")
-    compared = guard.compare(stored, now, arguments.tolerance)
+    """Print the comparison with the baseline; 1 when a case has regressed or no longer runs."""
+    if not arguments.baseline.exists():
+        raise ValueError(f"no {arguments.baseline} yet: `python -m benchmarks baseline` makes it")
+    results = stored_or_measured(arguments)
+    known = guard.load(arguments.baseline)
+    stored = {id_: share for id_, share in known.items() if id_.partition("/")[0] in results.titles}
+    compared = guard.compare(stored, guard.shares(results, "stratakv"), arguments.tolerance)
     print(report.guard_table(compared))
-    return int(any(c.mark == "regressed" for c in compared))
+    return int(any(c.mark in ("regressed", "gone") for c in compared))
 
 
 def baseline(arguments: argparse.Namespace) -> int:
@@ -104,8 +115,11 @@ def stored_or_measured(arguments: argparse.Namespace) -> Results:
     return measure(arguments)
 
 
-def measure(arguments: argparse.Namespace) -> Results:
-    """Run the chosen workloads and return their results."""
+def measure(arguments: argparse.Namespace, out: Path | None = None) -> Results:
+    """Run the chosen workloads and return their results.
+
+    A long run that is cut short keeps what it has measured below `out`.
+    """
     options = Options(
         short=arguments.suite == "short",
         rounds=arguments.rounds,
@@ -123,9 +137,10 @@ def measure(arguments: argparse.Namespace) -> Results:
     steps = step_count(workloads, arguments.rounds, len(results.servers))
     with progress(steps) as shown:
         for workload in workloads:
-            run_workload(workload, fleet, arguments.rounds, results, shown)
-            # A long run that is cut short keeps what it has measured.
-            report.write_json(results, arguments.out)
+            limit_s = arguments.minutes * 60
+            run_workload(workload, fleet, arguments.rounds, results, shown, limit_s)
+            if out is not None:
+                report.write_json(results, out)
     return results
 
 

@@ -17,8 +17,9 @@ from typing import cast
 import hiredis
 
 from benchmarks.histogram import Histogram
+from benchmarks.lanes import Lane, Spec, lanes
 from benchmarks.sample import Sample, Unavailable
-from benchmarks.shapes import Lane, Spec, batches, lanes
+from benchmarks.shapes import batches
 
 TIMEOUT_S = 1800.0
 

@@ -137,7 +137,7 @@ def _share_bar(
 
 def latency(results: Results) -> Figure | None:
     """p50, p99 and p99.9 without pipeline, a line per server, on a logarithmic axis."""
-    names = [name for name in ("p1", "shapes", "zipf") if name in results.titles]
+    names = [name for name in ("p1", "applications", "shapes", "zipf") if name in results.titles]
     cases = [
         case
         for name in names

@@ -37,7 +37,7 @@ class Client:
         """Send commands in one write and return all replies."""
         packed = [encode(*command) for command in commands]
         self._socket.sendall(b"".join(packed))
-        return [self._read() for _ in packed]
+        return [self.receive() for _ in packed]
 
     def drain(self, data: bytes, mark: bytes) -> bytes:
         """Send bytes and throw replies away until one ends with `mark`; the last bytes read."""
@@ -50,13 +50,18 @@ class Client:
             tail = (tail + chunk)[-1024:] if len(chunk) < 1024 else chunk
         return tail
 
-    def _read(self) -> Any:
+    def receive(self) -> Any:
+        """Wait for the next reply or message."""
         while (reply := self._reader.gets()) is Ellipsis:
             data = self._socket.recv(1 << 16)
             if not data:
                 raise ConnectionError("the server closed the connection")
             self._reader.feed(data)
         return reply
+
+    def shutdown(self) -> None:
+        """End the connection under a thread that receives: it gets a ConnectionError."""
+        self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection."""

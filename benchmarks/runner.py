@@ -1,5 +1,6 @@
 """Runs workloads: fresh servers for each, rounds that alternate between the servers."""
 
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -10,6 +11,7 @@ from benchmarks.sample import Sample, Unavailable
 from benchmarks.servers import Server, running, settle
 from benchmarks.workloads.model import Case, Workload, flush
 
+LIMIT_S = 600.0
 Fleet = Callable[[], list[Server]]
 
 
@@ -19,10 +21,19 @@ def step_count(workloads: list[Workload], rounds: int, servers: int) -> int:
 
 
 def run_workload(
-    workload: Workload, fleet: Fleet, rounds: int, results: Results, progress: Progress
+    workload: Workload,
+    fleet: Fleet,
+    rounds: int,
+    results: Results,
+    progress: Progress,
+    limit_s: float = LIMIT_S,
 ) -> None:
-    """Run one workload on fresh servers and add its samples to the results."""
+    """Run one workload on fresh servers and add its samples to the results.
+
+    The first round runs whatever it takes; no other one begins when `limit_s` have passed.
+    """
     results.titles[workload.name] = workload.title
+    deadline = time.monotonic() + limit_s
     with running(fleet()) as servers:
         run = _Run(workload, servers, results)
         for server in servers:
@@ -30,9 +41,13 @@ def run_workload(
                 flush(server)
             progress.step(f"{workload.name}: prepare {server.name}")
             run.attempt(server, workload.cases, partial(workload.prepare, server))
+        is_over = False
         for round_, case, server in _order(workload, servers, workload.rounds or rounds):
+            if server is servers[0] and (workload.case_major or case is workload.cases[0]):
+                is_over = round_ > 0 and time.monotonic() > deadline
             progress.step(f"{workload.name}/{case.name} round {round_ + 1} on {server.name}")
-            run.one(round_, case, server)
+            if not is_over:
+                run.one(round_, case, server)
     if workload.series:
         results.series[workload.name] = workload.series
 

@@ -1,7 +1,7 @@
 """`python -m examples.run [NAME ...]`: run examples end to end, each against a fresh StrataKV.
 
-An example takes part by having a `demo.py` with `main(url: str) -> None`, which prints what it does
-and raises if something is not as it should be.
+An example takes part by having a `demo.py` with `main() -> None`, which starts the servers that it
+needs, prints what it does, and raises if something is not as it should be.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-
-from examples.server import fresh_server
 
 HERE = Path(__file__).parent
 
@@ -30,8 +28,7 @@ def run_demo(name: str) -> bool:
     started = time.monotonic()
     try:
         demo = importlib.import_module(f"examples.{name}.demo")
-        with fresh_server() as url:
-            demo.main(url)
+        demo.main()
     except Exception:
         traceback.print_exc()
         print(f"==== {name}: FAILED\n", flush=True)

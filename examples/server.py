@@ -1,4 +1,4 @@
-"""A fresh StrataKV for a demonstration: its own process, a free port, an empty directory."""
+"""Fresh servers for a demonstration: their own processes, free ports, empty directories."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import redis
+
+START_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
 
 
@@ -27,6 +31,37 @@ def fresh_server(flags: Sequence[str] = ()) -> Iterator[str]:
             yield f"redis://127.0.0.1:{_port(process)}"
         finally:
             _stop(process)
+
+
+@contextmanager
+def fresh_redis() -> Iterator[str]:
+    """Run an empty redis-server for the length of the block; yields its unix:// URL."""
+    with tempfile.TemporaryDirectory(prefix="stratakv-example-") as directory:
+        url = f"unix://{directory}/redis.sock"
+        argv = ["redis-server", "--port", "0", "--unixsocket", f"{directory}/redis.sock"]
+        try:
+            process = subprocess.Popen(
+                [*argv, "--save", "", "--dir", directory], stdout=subprocess.DEVNULL, text=True
+            )
+        except FileNotFoundError:
+            raise NotStarted("redis-server is not installed") from None
+        try:
+            _wait_for_redis(process, url)
+            yield url
+        finally:
+            _stop(process)
+
+
+def _wait_for_redis(process: subprocess.Popen[str], url: str) -> None:
+    deadline = time.monotonic() + START_DEADLINE_S
+    with redis.Redis.from_url(url) as client:
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                client.ping()
+                return
+            except redis.ConnectionError:
+                time.sleep(0.01)
+    raise NotStarted(f"redis-server is not ready (exit code {process.poll()})")
 
 
 def _argv(directory: str, flags: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ CATALOGUE: dict[str, Callable[[Options], Workload]] = {
     "random-100k-1024": lambda options: redislist.random_keys(100_000, 1024, options),
     "random-1m-64": lambda options: redislist.random_keys(1_000_000, 64, options),
     "random-1m-1024": lambda options: redislist.random_keys(1_000_000, 1024, options),
+    "applications": shaped.applications,
     "shapes": shaped.shapes,
     "zipf": shaped.zipf,
     "cold": shaped.cold,
@@ -27,7 +28,7 @@ CATALOGUE: dict[str, Callable[[Options], Workload]] = {
 }
 
 SUITES = {
-    "short": ("p1", "p16", "random-100k-64", "shapes", "zipf", "startup"),
+    "short": ("p1", "p16", "random-100k-64", "applications", "zipf", "startup"),
     "full": tuple(CATALOGUE),
 }
 

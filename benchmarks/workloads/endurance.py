@@ -3,11 +3,11 @@
 import time
 
 from benchmarks import loadgen, metrics, procfs
+from benchmarks.lanes import Spec
 from benchmarks.metrics import LagMeter
 from benchmarks.pinger import Pinger
 from benchmarks.sample import Sample, Unavailable
 from benchmarks.servers import Server
-from benchmarks.shapes import Spec
 from benchmarks.workloads.model import Case, Options, Workload, load, size_name
 from benchmarks.workloads.shaped import fill_spec, filled
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from benchmarks import loadgen
+from benchmarks.lanes import Spec
 from benchmarks.sample import Sample
 from benchmarks.servers import Server
-from benchmarks.shapes import Spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Workloads of the load generator: user shapes, Zipf keys, cold reads, large things, growth."""
 
 from benchmarks import redisbench
+from benchmarks.lanes import Spec
+from benchmarks.listener import Listener
 from benchmarks.redisbench import Plan
 from benchmarks.sample import Sample
 from benchmarks.servers import Server
-from benchmarks.shapes import Spec
 from benchmarks.workloads.model import (
     Act,
     Case,
@@ -12,17 +13,46 @@ from benchmarks.workloads.model import (
     Options,
     Workload,
     filler,
+    flush,
     load,
     shape_case,
     size_name,
 )
+from examples.momentry.keys import Keys
 
 SHAPE_NAMES = {
     "status-hash": "status_hash",
     "capped-ranking": "capped_ranking",
     "job-hashes": "job_hashes",
 }
+# Commands of one step of each application, pages and queries included.
+APPLICATIONS = {"transcode": 6, "momentry": 25, "shop_index": 6, "flume_metrics": 64}
+GROWTH = (10_000, 100_000, 1_000_000, 5_000_000)
 HUNDREDTH = 100
+
+
+def applications(options: Options) -> Workload:
+    """The applications under `examples/`, each without and with pipeline."""
+    commands = 20_000 if options.short else 60_000
+    cases = [
+        _application(name, commands * (1 + depth // 8) // per_step, depth, options)
+        for name, per_step in APPLICATIONS.items()
+        for depth in (1, 16)
+    ]
+    title = "the applications under examples/, by their own keys and commands"
+    return Workload("applications", title, cases, reset=flush)
+
+
+def _application(name: str, steps: int, depth: int, options: Options) -> Case:
+    spec = Spec(name, steps, keys=20_000, pipeline=depth, seed=options.seed + depth)
+
+    def measure(server: Server) -> Sample:
+        if name != "momentry":
+            return load(server, spec)
+        with Listener(server, Keys().progress_pattern()):
+            return load(server, spec)
+
+    return Case(f"{name.replace('_', '-')}-p{depth}", measure)
 
 
 def shapes(options: Options) -> Workload:
@@ -75,10 +105,10 @@ def large(options: Options) -> Workload:
             shape_case("hgetall-100k", Spec("hgetall", 20, connections=1, key="hash100k")),
             shape_case("hgetall-1m", Spec("hgetall", 3, connections=1, key="hash1m")),
             shape_case(
-                "zrange-deep-1m", Spec("zrange_deep", 200, 1_000_000, connections=10, key="zset1m")
+                "zrange-deep-1m", Spec("zrange_deep", 60, 1_000_000, connections=10, key="zset1m")
             ),
             shape_case(
-                "zrank-deep-1m", Spec("zrank_deep", 200, 1_000_000, connections=10, key="zset1m")
+                "zrank-deep-1m", Spec("zrank_deep", 60, 1_000_000, connections=10, key="zset1m")
             ),
         ],
         prepare=fill_large,
@@ -98,9 +128,8 @@ def fill_large(server: Server) -> None:
 
 def growth(options: Options) -> Workload:
     """SET and GET of random keys as the store grows."""
-    counts = (10_000, 100_000, 1_000_000, 5_000_000)
     cases = []
-    for before, count in zip((0, *counts), counts, strict=False):
+    for before, count in zip((0, *GROWTH), GROWTH, strict=False):
         grow = filler(fill_spec(before, count, 64))
         cases.append(Case(f"get-{size_name(count)}", _random_test("get", count), grow))
         cases.append(Case(f"set-{size_name(count)}", _random_test("set", count)))

@@ -1,10 +1,11 @@
-"""`python -m examples.flume_metrics`: load sample traffic, report live, ask, serve the page."""
+"""Log metrics of many machines: load sample traffic, report live, ask, serve the page."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Any
 
 import redis
 
+from examples.arguments import DEFAULT_URL, number, redis_url
 from examples.flume_metrics import load, sample
 from examples.flume_metrics.params import BadRequest
 from examples.flume_metrics.server import MetricsServer, query
@@ -19,15 +21,18 @@ from examples.flume_metrics.store import MetricsStore
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command until it ends or is interrupted."""
+    """Run one command until it ends or is interrupted. 1: no server; 2: wrong usage."""
     options = _parser().parse_args(argv)
     client = redis.Redis.from_url(options.url)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             options.run(MetricsStore(client), options)
     except BadRequest as wrong:
-        print(wrong, file=sys.stderr)
+        print(f"error: {wrong}", file=sys.stderr)
         return 2
+    except (redis.RedisError, OSError) as trouble:
+        print(f"error: {trouble}", file=sys.stderr)
+        return 1
     finally:
         client.close()
     return 0
@@ -35,18 +40,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.flume_metrics", description=__doc__)
-    parser.add_argument("--url", default="redis://127.0.0.1:6380", help="the StrataKV server")
+    url = os.environ.get("STRATAKV_URL", DEFAULT_URL)
+    named = "the server (STRATAKV_URL), %(default)s"
+    parser.add_argument("--url", type=redis_url, default=url, help=named)
     parser.add_argument("--seed", type=int, default=7, help="of the sample traffic")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     loaded = commands.add_parser("load", help="write a history of sample traffic")
-    loaded.add_argument("--minutes", type=int, default=70)
+    week = number(int, 1, 7 * 24 * 60)
+    loaded.add_argument("--minutes", type=week, default=70, help="how many, %(default)s")
     loaded.add_argument("--until", type=_until, default=sample.LAST, help='"now" or 20151111 14:09')
     loaded.set_defaults(run=_load)
     agent = commands.add_parser("agent", help="report every five seconds until interrupted")
     agent.set_defaults(run=lambda store, options: load.report_forever(store, options.seed))
     served = commands.add_parser("serve", help="the query API and the page")
     served.add_argument("--bind", default="127.0.0.1")
-    served.add_argument("--port", type=int, default=8080, help="0 takes a free one")
+    port = number(int, 0, 65535)
+    served.add_argument("--port", type=port, default=8080, help="%(default)s; 0 takes a free one")
     served.set_defaults(run=_serve)
     _add_query(commands)
     return parser
@@ -64,7 +73,12 @@ def _add_query(commands: Any) -> None:
 def _until(text: str) -> datetime:
     if text == "now":
         return sample.last_mark(datetime.now())
-    return sample.last_mark(datetime.strptime(text, "%Y%m%d %H:%M"))
+    try:
+        return sample.last_mark(datetime.strptime(text, "%Y%m%d %H:%M"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'not "now" or a time such as 20151111 14:09: {text!r}'
+        ) from None
 
 
 def _load(store: MetricsStore, options: argparse.Namespace) -> None:

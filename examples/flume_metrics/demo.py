@@ -15,21 +15,20 @@ from examples.flume_metrics.load import load
 from examples.flume_metrics.server import MetricsServer
 from examples.flume_metrics.shapes import COUNT
 from examples.flume_metrics.store import MetricsStore
+from examples.server import fresh_server
 
 
-def main(url: str) -> None:
-    """Run on the server at `url`."""
-    client = redis.Redis.from_url(url)
-    store = MetricsStore(client)
-    print(f"{load(store, minutes=4)} reports of {len(sample.AGENTS)} machines, 4 rows each")
-    server = MetricsServer(store)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        _ask(server.url)
-    finally:
-        server.shutdown()
-        server.server_close()
-        client.close()
+def main() -> None:
+    """Load four minutes of traffic and serve them while they are asked for."""
+    with fresh_server() as url, redis.Redis.from_url(url) as client:
+        store = MetricsStore(client)
+        print(f"{load(store, minutes=4)} reports of {len(sample.AGENTS)} machines, 4 rows each")
+        with MetricsServer(store) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            try:
+                _ask(server.url)
+            finally:
+                server.shutdown()
 
 
 def _ask(base: str) -> None:

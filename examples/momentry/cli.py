@@ -1,4 +1,4 @@
-"""The command line: workers, the monitor, and what an operator needs."""
+"""A monitor of video jobs: workers, the live view, and what an operator needs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import redis
 from rich.console import Console
 
+from examples.arguments import DEFAULT_URL, number, redis_url
 from examples.momentry import monitor
 from examples.momentry.board import Board
 from examples.momentry.keys import PREFIX_VARIABLE, Keys, prefix_from_environment
 from examples.momentry.model import PROCESSORS, Kind, Message, Status
 from examples.momentry.store import JobStore, Refused, connect
 from examples.momentry.worker import Worker, sample_videos
-
-DEFAULT_URL = "redis://127.0.0.1:6380"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,43 +81,39 @@ def _credentials() -> dict[str, str | int]:
     if password := os.environ.get("REDIS_PASSWORD"):
         found["password"] = password
     if database := os.environ.get("REDIS_DB"):
+        if not database.isdecimal():
+            raise Refused(f"REDIS_DB is not a number: {database}")
         found["db"] = int(database)
     return found
-
-
-def _number(kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        value = kind(text)
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text} is not from {low} to {high}")
-        return value
-
-    convert.__name__ = kind.__name__
-    return convert
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.momentry", description=__doc__)
     url = os.environ.get("REDIS_URL", DEFAULT_URL)
-    parser.add_argument("--url", default=url, help="the server (REDIS_URL), %(default)s")
+    parser.add_argument(
+        "--url", type=redis_url, default=url, help="the server (REDIS_URL), %(default)s"
+    )
     prefix = prefix_from_environment()
-    parser.add_argument("--prefix", default=prefix, help=f"({PREFIX_VARIABLE}), %(default)s")
+    named = f"of every key ({PREFIX_VARIABLE}), %(default)s"
+    parser.add_argument("--prefix", default=prefix, help=named)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     work = commands.add_parser("work", help=f"process videos: {', '.join(PROCESSORS)}, simulated")
     work.add_argument("videos", nargs="*", metavar="VIDEO", help="paths; a sample if none is given")
-    work.add_argument("--jobs", type=_number(int, 1, 10000), default=3, help="size of the sample")
-    work.add_argument("--seed", type=int, default=1)
-    work.add_argument("--parallel", type=_number(int, 1, 64), default=2, help="videos at once")
-    work.add_argument("--step-ms", type=_number(float, 0, 60000), default=100.0)
-    work.add_argument("--fail-rate", type=_number(float, 0, 1), default=0.2)
+    work.add_argument("--jobs", type=number(int, 1, 10000), default=3, help="size of the sample")
+    work.add_argument("--seed", type=int, default=1, help="of the sample and of what fails")
+    work.add_argument("--parallel", type=number(int, 1, 64), default=2, help="videos at once")
+    work.add_argument(
+        "--step-ms", type=number(float, 0.0, 60000.0), default=100.0, help="pause, %(default)s"
+    )
+    work.add_argument("--fail-rate", type=number(float, 0.0, 1.0), default=0.2, help="%(default)s")
     work.set_defaults(run=_work)
 
     watch = commands.add_parser("monitor", help="show jobs as they move")
     watch.add_argument("--once", action="store_true", help="print the state and end")
-    idle = _number(float, 0, 86400)
+    idle = number(float, 0.0, 86400.0)
     watch.add_argument("--until-idle", type=idle, metavar="S", help="end after S quiet seconds")
-    watch.add_argument("--width", type=_number(int, 40, 1000), help="columns")
+    watch.add_argument("--width", type=number(int, 40, 1000), help="columns")
     watch.set_defaults(run=_monitor)
 
     fail = commands.add_parser("fail", help="give up a running job whose worker is gone")

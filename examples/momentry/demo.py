@@ -14,12 +14,13 @@ from examples.momentry.model import Kind, Message, Status
 from examples.momentry.monitor import Monitor, show_once
 from examples.momentry.store import JobStore, connect
 from examples.momentry.worker import Worker, sample_videos, uuid_of
+from examples.server import fresh_server
 
 
-def main(url: str) -> None:
+def main() -> None:
     """Process videos while a monitor watches, and show that the other prefix sees nothing."""
     console = Console(width=140)
-    with connect(url) as client:
+    with fresh_server() as url, connect(url) as client:
         production = JobStore(client, Keys("momentry:"))
         development = JobStore(client, Keys("momentry_dev:"))
         with ThreadPoolExecutor(1) as pool:

@@ -10,12 +10,18 @@ from examples.shop_index.shardredis import ShardRedis
 from examples.shop_index.snapshot import Snapshot
 
 
+class NoSales(ValueError):
+    """Nothing was seen on the day; the message is for people."""
+
+
 def build(conn: ShardRedis, raw: RawSales, day: date) -> int:
     """Write all four index groups of a day; the number of commands that it took.
 
     The rankings of a first-level category are replaced in one transaction of its server: a reader
     sees the old ones or the new ones, never a part.
     """
+    if day not in raw.seen:
+        raise NoSales(f"no sales were seen on {day}, only from {raw.days[0]} to {raw.days[-1]}")
     snap = Snapshot(raw, day)
     pipe = conn.pipeline()
     for cate1, cates in snap.categories().items():

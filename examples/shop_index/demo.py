@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from examples.server import fresh_server
-from examples.shop_index import sample, show
+from examples.server import fresh_redis, fresh_server
+from examples.shop_index import sample, settings, show
 from examples.shop_index.build import build, build_series
-from examples.shop_index.keys import ALL
+from examples.shop_index.keys import ALL, key
 from examples.shop_index.moving import move_keys
 from examples.shop_index.queries import brand_card, item_card, shop_card, shop_ranking
 from examples.shop_index.shardredis import ShardRedis
 
+CATEGORY = {"date": sample.LAST_DAY.isoformat(), "cate1": "16", "cate2": ALL}
 
-def main(url: str) -> None:
-    """Run on the server at `url` and three more that end with the demonstration."""
+
+def main() -> None:
+    """Four servers with the policy, each with a database of one Redis as its cache tier."""
     with ExitStack() as stack:
-        others = [stack.enter_context(fresh_server()) for _ in range(3)]
-        uris = {"aggre1": url, "aggre2": others[0], "aggre3": others[1]}
-        conn = ShardRedis(uris)
+        cache = stack.enter_context(fresh_redis())
+        uris = {}
+        for number in range(1, 5):
+            flags = ["--config", str(settings.POLICY), "--cache-url", f"{cache}?db={number}"]
+            uris[f"aggre{number}"] = stack.enter_context(fresh_server(flags))
+        conn = ShardRedis({name: uri for name, uri in uris.items() if name != "aggre4"})
         stack.callback(conn.close)
         _build(conn)
         page = _ask(conn)
-        grown = ShardRedis({**uris, "aggre4": others[2]})
+        grown = ShardRedis(uris)
         stack.callback(grown.close)
         _grow(grown)
         if _ask_again(grown) != page:
@@ -35,6 +40,12 @@ def _build(conn: ShardRedis) -> None:
     print(f"index of {sample.LAST_DAY}: {commands} commands for {len(raw.items)} items")
     print(f"time series of {len(raw.days)} days: {build_series(conn, raw)} commands")
     print(show.servers(conn))
+    for place in (
+        key("shopindex", field="score", monorday="mon", **CATEGORY),
+        key("itemindex", field="sales", monorday="mon", **CATEGORY),
+        key("categoryinfo", monorday="mon", **CATEGORY),
+    ):
+        print(show.policy(conn, place))
 
 
 def _ask(conn: ShardRedis) -> object:

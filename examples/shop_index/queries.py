@@ -75,7 +75,7 @@ def shop_card(conn: ShardRedis, day: date, shopid: str) -> Card | None:
     """A shop: its figures, categories, hot items, brands with their shares, the last days."""
     place = {"date": day.isoformat(), "shopid": shopid}
     sales = key("shopbrandinfo", field="sales", monorday="mon", **place)
-    pipe = conn.pipeline()
+    pipe = conn.reading()
     pipe.hgetall(key("shopbase", **place).name, skey=shopid)
     pipe.smembers(key("shopcates", **place).name, skey=shopid)
     pipe.hgetall(key("shopcatescount", **place).name, skey=shopid)
@@ -129,7 +129,7 @@ def category_card(
     """A category: its figures, its brands, its sub-categories by sales, its shops by credit."""
     place = {"date": day.isoformat(), "cate1": cate1, "cate2": cate2}
     ranking = {"date": place["date"], "cate1": cate1, "field": "sales", "monorday": monorday}
-    pipe = conn.pipeline()
+    pipe = conn.reading()
     pipe.hgetall(key("categoryinfo", monorday=monorday, **place).name, skey=cate1)
     pipe.smembers(key("categorybrands", **place).name, skey=cate1)
     pipe.hgetall(key("categorycredits", **place).name, skey=cate1)
@@ -149,7 +149,7 @@ def category_card(
 def _brand_in(conn: ShardRedis, place: dict[str, str], cate1: str, cate2: str) -> Card:
     category = {"cate1": cate1, "cate2": cate2}
     items, shops = (key(kind, cate2=cate2, **place) for kind in ("brandhotitems", "brandhotshops"))
-    pipe = conn.pipeline()
+    pipe = conn.reading()
     pipe.hgetall(key("brandinfo", **place, **category).name, skey=cate1)
     pipe.scard(key("brand", **place, **category).name, skey=cate1)
     pipe.zrevrange(items.name, 0, 9, withscores=True, skey=items.skey)
@@ -168,7 +168,7 @@ def _ranked(conn: ShardRedis, ranking: Key, page: int, per_page: int) -> Page:
     if page < 1 or per_page < 1:
         raise ValueError("pages are numbered from 1 and have at least one entry")
     first = (page - 1) * per_page
-    pipe = conn.pipeline()
+    pipe = conn.reading()
     pipe.zcard(ranking.name, skey=ranking.skey)
     last = first + per_page - 1
     pipe.zrevrange(ranking.name, first, last, withscores=True, skey=ranking.skey)
@@ -185,7 +185,7 @@ def _add_items(conn: ShardRedis, date: str, entries: list[Card]) -> None:
 
 def _hashes(conn: ShardRedis, keys: list[Key]) -> list[Card]:
     """Many hashes in one round to each server."""
-    pipe = conn.pipeline()
+    pipe = conn.reading()
     for name, skey in keys:
         pipe.hgetall(name, skey=skey)
     return [_decode(fields) for fields in pipe.execute()]

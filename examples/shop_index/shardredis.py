@@ -38,8 +38,15 @@ class ShardRedis:
         return self.servers[self.ring.owner(shard_key)]
 
     def pipeline(self) -> ShardPipeline:
-        """Collect commands for all servers; see ShardPipeline.execute for what is atomic."""
-        return ShardPipeline(self)
+        """Collect writes for all servers: one MULTI for each."""
+        return ShardPipeline(self, atomic=True)
+
+    def reading(self) -> ShardPipeline:
+        """Collect reads for all servers: one round trip to each, and no MULTI.
+
+        Inside MULTI a server answers from its store alone, never from its Redis.
+        """
+        return ShardPipeline(self, atomic=False)
 
     def close(self) -> None:
         """Close the connections to all servers."""
@@ -57,11 +64,12 @@ class ShardRedis:
 
 
 class ShardPipeline:
-    """Commands that leave together: one MULTI per server. `sent` counts those that left."""
+    """Commands that leave together. `sent` counts those that left."""
 
-    def __init__(self, conn: ShardRedis) -> None:
+    def __init__(self, conn: ShardRedis, *, atomic: bool) -> None:
         self.sent = 0
         self._conn = conn
+        self._atomic = atomic
         self._pipelines: dict[str, Any] = {}
         self._order: list[tuple[str, int]] = []
 
@@ -83,8 +91,8 @@ class ShardPipeline:
     def execute(self) -> list[Any]:
         """Send everything; the replies in the order of the calls.
 
-        What goes to one server happens there at once or not at all; there is no such promise
-        between servers. The pipeline is empty afterwards.
+        If atomic, what goes to one server happens there at once or not at all; there is no such
+        promise between servers. The pipeline is empty afterwards.
         """
         pipelines, order = self._pipelines, self._order
         self._pipelines, self._order = {}, []
@@ -99,7 +107,7 @@ class ShardPipeline:
 
     def _pipeline(self, name: str) -> Any:
         if name not in self._pipelines:
-            self._pipelines[name] = self._conn.servers[name].pipeline(transaction=True)
+            self._pipelines[name] = self._conn.servers[name].pipeline(transaction=self._atomic)
         return self._pipelines[name]
 
 

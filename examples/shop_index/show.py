@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from examples.shop_index.keys import Key
 from examples.shop_index.queries import Card, Page
 from examples.shop_index.shardredis import ShardRedis
 
@@ -11,8 +12,8 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def ranking(page: Page) -> str:
-    """One line per entry, with its rank."""
-    lines = [f"{page.total} in all"]
+    """One line per entry: its rank and name, what it is ranked by, its sales and their change."""
+    lines = [f"{'':4}  {f'of {page.total}':<24} {'ranked by':>14}  {'sales':>14}  {'change':>14}"]
     for rank, entry in enumerate(page.entries, page.first_rank):
         delta = entry.get("delta_sales")
         change = "" if delta is None else f"  {delta:+14,.2f}"
@@ -39,6 +40,24 @@ def servers(conn: ShardRedis) -> str:
     """How many keys each server holds."""
     counts = {name: server.dbsize() for name, server in conn.servers.items()}
     return "keys: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def policy(conn: ShardRedis, place: Key) -> str:
+    """The rule that a key's server applies to it, and what the key is stored as."""
+    told = explain(conn, place)
+    return f"{place.name}: {told.get('stored-as', 'not there')}, by {told['rule']}"
+
+
+def explain(conn: ShardRedis, place: Key) -> dict[str, str]:
+    """What `STRATA POLICY EXPLAIN` says about a key."""
+    server: Any = conn.server(place.skey)
+    told = server.execute_command("STRATA POLICY EXPLAIN", place.name)
+    pairs = told.items() if isinstance(told, dict) else zip(told[::2], told[1::2], strict=True)
+    return {name.decode(): _word(value) for name, value in pairs}
+
+
+def _word(value: bytes | int) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _chart(values: list[float]) -> str:

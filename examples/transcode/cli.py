@@ -1,4 +1,4 @@
-"""The command line of the tracker."""
+"""A transcoding tracker: hosts, videos, their fragments, and the playlists made of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 import redis
 
+from examples.arguments import DEFAULT_URL, redis_url
 from examples.transcode import model, playlist, sample
 from examples.transcode.model import Fragment, Malformed, Status
 from examples.transcode.store import Refused, Tracker, connect
-
-DEFAULT_URL = "redis://127.0.0.1:6380"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -132,7 +131,9 @@ _RATE = _checked(lambda text: model.parse_rate("fps", text), "number")
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.transcode", description=__doc__)
     url = os.environ.get("STRATAKV_URL", DEFAULT_URL)
-    parser.add_argument("--url", default=url, help="the server (STRATAKV_URL), %(default)s")
+    parser.add_argument(
+        "--url", type=redis_url, default=url, help="the server (STRATAKV_URL), %(default)s"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_host_commands(commands)
     _add_video_commands(commands)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+from examples.server import fresh_server
 from examples.transcode import playlist, sample
 from examples.transcode.model import VIDEOS_KEY, Status
 from examples.transcode.store import Tracker, connect
@@ -13,9 +14,9 @@ HOSTS = ("10.209.79.229", "10.209.79.230", "192.168.1.100")
 VIDEO = "ytmaWHUzDikIGwOLl6"
 
 
-def main(url: str) -> None:
+def main() -> None:
     """Assign at the same time from many clients, transcode one video, play it, break a value."""
-    with connect(url) as client:
+    with fresh_server() as url, connect(url) as client:
         tracker = Tracker(client)
         for ip in HOSTS:
             tracker.set_load(ip, 0)

@@ -164,7 +164,8 @@ def parse_rate(where: str, text: str) -> float:
 
 def parse_video_id(text: str) -> str:
     """Check a video id that a person gives."""
-    _matches("video id", text, "it", text, _VIDEO_ID)
+    if not _VIDEO_ID.fullmatch(text):
+        raise Malformed("video id", text, f"{text!r} is not 1 to 64 letters, digits, _ or -")
     return text
 
 

@@ -147,6 +147,8 @@ class Housekeeper:
 
     def _compacted(self, future: "asyncio.Future[None]", done: Compaction) -> None:
         self._compacting = self._server.store.compacting = False
+        if self._stopped:
+            return
         self._server.turns.begin_background()
         self.reclaimer.compacted(done)
         if not future.cancelled() and (error := future.exception()) is not None:

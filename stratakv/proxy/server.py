@@ -229,6 +229,8 @@ class Server:
             session.closing = True
             session.connection.close()
         await asyncio.sleep(0)
+        while self.turns.open or self.store.busy:
+            await asyncio.sleep(0.001)
         self.tiering.close()
         self.keyspace.collect()
         self.store.close()

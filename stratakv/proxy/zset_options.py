@@ -234,31 +234,6 @@ def limit_option(args: Args) -> int:
     return limit
 
 
-class PopOptions(NamedTuple):
-    """ZMPOP's keys, side and the number of members wanted."""
-
-    keys: list[bytes]
-    highest: bool
-    wanted: int
-
-
-def pop_options(arguments: Sequence[bytes]) -> PopOptions:
-    """Read ZMPOP's arguments."""
-    args = Args(arguments)
-    number = ranged(args.take(), 1, INT64_MAX, errors.NUMKEYS)
-    if number >= len(args):
-        raise errors.syntax()
-    keys = [args.take() for _ in range(number)]
-    side = args.option()
-    if side not in (b"MIN", b"MAX"):
-        raise errors.syntax()
-    count = 1
-    if args.accept(b"COUNT"):
-        count = ranged(args.take(), 1, INT64_MAX, errors.COUNT)
-    args.finish()
-    return PopOptions(keys, side == b"MAX", count)
-
-
 # replies
 
 

@@ -110,6 +110,25 @@ def test_check_fails_on_a_regression_and_passes_without(tmp_path: Path) -> None:
     assert cli.main(arguments) == 1
 
 
+def test_check_fails_when_a_case_no_longer_runs_but_not_when_it_was_not_asked_for(
+    tmp_path: Path,
+) -> None:
+    before, after = tmp_path / "baseline.json", tmp_path / "results.json"
+    guard.save(results_of("p16/set", ROUNDS), "stratakv", before)
+    arguments = ["check", "--results", str(after), "--baseline", str(before)]
+    after.write_text(json.dumps(results_of("p16/get", ROUNDS).as_json()))
+    assert cli.main(arguments) == 1
+    after.write_text(json.dumps(results_of("p1/set", ROUNDS).as_json()))
+    assert cli.main(arguments) == 0
+
+
+def test_check_without_a_baseline_says_how_to_make_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["check", "--baseline", str(tmp_path / "none.json")]) == 2
+    assert "`python -m benchmarks baseline` makes it" in capsys.readouterr().err
+
+
 def test_results_survive_the_json_file() -> None:
     results = results_of("p16/set", ROUNDS)
     results.outcome("p16", "lpush", "stratakv").unavailable = "ERR unknown command"

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import loadgen, redisbench
+from benchmarks.lanes import Spec
 from benchmarks.pinger import Pinger
 from benchmarks.progress import PlainProgress
 from benchmarks.results import Results
 from benchmarks.runner import run_workload, step_count
-from benchmarks.sample import Unavailable
+from benchmarks.sample import Sample, Unavailable
 from benchmarks.servers import Server, redis_server, running
-from benchmarks.shapes import SHAPES, Spec
+from benchmarks.shapes import SHAPES
 from benchmarks.workloads.fairness import run_heavy
 from benchmarks.workloads.model import Case, Workload, flush
 
@@ -81,6 +82,18 @@ def test_servers_are_stopped_and_their_files_removed_when_a_run_fails() -> None:
     assert process.poll() is not None
     assert directory is not None
     assert not Path(directory).exists()
+
+
+@pytest.mark.parametrize("case_major", [False, True])
+def test_no_round_but_the_first_begins_after_the_limit(case_major: bool) -> None:
+    one: Sample = {"throughput": 1.0, "requests": 1.0}
+    cases = [Case(name, lambda server: dict(one)) for name in ("a", "b")]
+    results = Results({}, {"redis": "", "other": ""}, {})
+    workload = Workload("w", "title", cases, case_major=case_major)
+    fleet = [redis_server(), redis_server("other")]
+    run_workload(workload, lambda: fleet, 3, results, PlainProgress(14), limit_s=0.0)
+    counts = [len(o.samples) for case in results.cases.values() for o in case.outcomes.values()]
+    assert counts == [1, 1, 1, 1]
 
 
 def test_a_case_that_cannot_run_does_not_stop_the_others() -> None:

@@ -4,7 +4,8 @@ from collections import Counter
 import hiredis
 import pytest
 
-from benchmarks.shapes import SHAPES, Spec, batches, lanes, zipf_ranks
+from benchmarks.lanes import Spec, lanes
+from benchmarks.shapes import SHAPES, batches, zipf_ranks
 
 
 def commands(spec: Spec) -> list[list[bytes]]:

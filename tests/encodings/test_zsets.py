@@ -312,6 +312,29 @@ def test_a_queue_gives_every_member_in_order(
         check_invariants(bench)
 
 
+def test_a_capped_ranking_with_all_kinds_of_reads(engine: MemoryEngine | LevelEngine) -> None:
+    """Rows far outside come and go, alone or many at once, and walks from both ends see them."""
+    bench = Bench(engine)
+    model: dict[bytes, float] = {}
+    chance = random.Random(8)
+    for number in range(600):
+        for _ in range(chance.choice((1, 1, 1, 12))):
+            member = b"%d" % chance.randrange(200)
+            model[member] = float(chance.randrange(-1000, 1000))
+            bench.do(zsets.add_one, KEY, model[member], member)
+        low, high = sorted((chance.randrange(12), chance.randrange(12)))
+        ordered = sorted(model.items(), key=lambda pair: (pair[1], pair[0]))
+        assert select(bench, Query(RankRange(low, high))) == ordered[low : high + 1]
+        back = select(bench, Query(RankRange(low, high), reverse=True))
+        assert back == ordered[::-1][low : high + 1]
+        if number % 3:
+            assert select(bench, EVERYTHING) == ordered
+        cut = ordered[:-20]
+        assert bench.do(zset_ranges.remove, KEY, RankRange(0, -21)) == len(cut)
+        model = dict(ordered[-20:])
+    check_invariants(bench)
+
+
 def test_what_a_failed_command_saw_is_forgotten(engine: MemoryEngine | LevelEngine) -> None:
     bench = Bench(engine)
     bench.do(zsets.add, KEY, [(1.0, b"a"), (2.0, b"b"), (3.0, b"c")])

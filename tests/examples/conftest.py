@@ -1,4 +1,4 @@
-"""The examples run on a real StrataKV, once with exact encodings and once with blind writes."""
+"""The examples run on a real StrataKV: with exact encodings, with blind writes, and on a Redis."""
 
 from __future__ import annotations
 
@@ -7,17 +7,33 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from tests.harness.servers import StrataServer
+from tests.harness.servers import RedisServer, StrataServer
+from tests.tier.servers import start_strata
 
-FLAGS = {"exact": (), "blind": ("--hash-encoding", "1", "--set-encoding", "1")}
+FLAGS = {
+    "exact": (),
+    "blind": ("--hash-encoding", "1", "--set-encoding", "1"),
+    "cached": ("--hash-encoding", "3", "--set-encoding", "2", "--zset-encoding", "3"),
+}
+
+
+@pytest.fixture(scope="session")
+def tier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis of the examples' own, for those that run with the cache tier on."""
+    server = RedisServer(tmp_path_factory.mktemp("tier") / "data").start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session", params=list(FLAGS))
 def example_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StrataServer]:
-    directory = tmp_path_factory.mktemp("examples") / "data"
-    server = StrataServer(directory, flags=FLAGS[request.param]).start()
+    directory, flags = tmp_path_factory.mktemp("examples") / "data", FLAGS[request.param]
+    if request.param == "cached":
+        server = start_strata(directory, request.getfixturevalue("tier"), *flags)
+    else:
+        server = StrataServer(directory, flags=flags).start()
     yield server
     server.stop()
 

@@ -20,7 +20,7 @@ from examples.flume_metrics.rows import BY_LOG, BY_MACHINE, Report, machine_name
 from examples.flume_metrics.server import MetricsServer
 from examples.flume_metrics.shapes import COUNT, SIZE
 from examples.flume_metrics.store import MetricsStore
-from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.servers import StrataServer
 
 MACHINE = "8a352edd6e5e8f5ad196a875e1cfef93@8454"
 OTHER = machine_name("web-02", 8454)
@@ -28,11 +28,9 @@ NOON = datetime(2015, 11, 11, 14, 9, 35)
 
 
 @pytest.fixture
-def client(strata_server: StrataServer | RedisServer) -> Iterator[redis.Redis]:
-    client = redis.Redis(port=strata_server.port)
-    client.flushall()
-    yield client
-    client.close()
+def client(url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(url) as client:
+        yield client
 
 
 @pytest.fixture
@@ -131,11 +129,9 @@ def test_a_report_twice_in_one_call_is_the_last_of_them(store: MetricsStore) -> 
     assert minute.metrics == {COUNT: 9, SIZE: 1}
 
 
-def test_writers_at_the_same_time_lose_nothing(
-    client: redis.Redis, strata_server: StrataServer | RedisServer
-) -> None:
+def test_writers_at_the_same_time_lose_nothing(url: str, client: redis.Redis) -> None:
     def write(count: int) -> None:
-        with redis.Redis(port=strata_server.port) as own:
+        with redis.Redis.from_url(url) as own:
             for second in range(0, 60, 5):
                 time = NOON.replace(second=second)
                 MetricsStore(own).record([report("0000000007", time, count, 1)])
@@ -379,15 +375,11 @@ def test_the_sample_is_the_same_for_the_same_seed() -> None:
     assert one == same != other
 
 
-def test_the_command_line_loads_and_asks(
-    strata_server: StrataServer | RedisServer,
-    client: redis.Redis,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    url = ["--url", f"redis://127.0.0.1:{strata_server.port}"]
-    assert command_line.main([*url, "load", "--minutes", "1"]) == 0
+def test_the_command_line_loads_and_asks(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    server = ["--url", url]
+    assert command_line.main([*server, "load", "--minutes", "1"]) == 0
     assert "108 reports of 3 machines" in capsys.readouterr().out
-    ask = [*url, "query", "machine_to_logids", "web-02:8454"]
+    ask = [*server, "query", "machine_to_logids", "web-02:8454"]
     assert command_line.main([*ask, "20151111 14:09:40"]) == 0
     assert list(json.loads(capsys.readouterr().out)[OTHER]) == list(sample.AGENTS[1].logids)
     assert command_line.main([*ask, "yesterday"]) == 2

@@ -621,13 +621,6 @@ def test_operators_commands(
     assert (code, out[:22]) == (0, "other: no sign of life")
 
 
-def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = _main(capsys, "redis://127.0.0.1:1", "monitor", "--once")
-    assert code == 1
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     "words",
     [[], ["work", "--jobs", "0"], ["work", "--fail-rate", "2"], ["monitor", "--width", "x"]],

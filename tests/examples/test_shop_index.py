@@ -7,31 +7,48 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
-from pathlib import Path
+from fnmatch import fnmatchcase
 
 import msgpack
 import pytest
+import redis
 
 from examples.shop_index import __main__ as command_line
-from examples.shop_index import keys, queries, sample
+from examples.shop_index import keys, queries, sample, settings, show
 from examples.shop_index.build import build, build_series
 from examples.shop_index.keys import ALL, key
 from examples.shop_index.moving import move_keys
 from examples.shop_index.raw import Item, Observation, RawSales, Shop
 from examples.shop_index.ring import Ring
 from examples.shop_index.shardredis import ShardRedis
-from tests.harness.servers import StrataServer
+from tests.harness.servers import RedisServer, StrataServer
+from tests.tier.servers import wait_until_used
 
 DAY = sample.LAST_DAY
 DATE = DAY.isoformat()
-POLICY = Path(queries.__file__).with_name("policy.toml")
+FIRST_DB = 2  # of the Redis; the databases before it belong to the other examples
+only_with_policy = pytest.mark.parametrize("uris", ["policy"], indirect=True)
 
 
-@pytest.fixture(scope="module")
-def uris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Four servers; the index lives on the first three until it grows."""
+@pytest.fixture(scope="module", params=["exact", "policy"])
+def uris(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """Four servers; the index lives on the first three until it grows.
+
+    Once with the defaults, and once with the policy and the Redis that it wants.
+    """
     home = tmp_path_factory.mktemp("shops")
-    servers = [StrataServer(home / f"aggre{number}").start() for number in range(1, 5)]
+    servers = [StrataServer(home / f"aggre{number}") for number in range(1, 5)]
+    if request.param == "policy":
+        tier = request.getfixturevalue("tier")
+        for database, server in enumerate(servers, FIRST_DB):
+            cache = f"redis://127.0.0.1:{tier.port}/{database}"
+            server.flags = ("--config", str(settings.POLICY), "--cache-url", cache)
+    for server in servers:
+        server.start()
+        if request.param == "policy":
+            wait_until_used(server)
     yield {server.dir.name: f"redis://127.0.0.1:{server.port}" for server in servers}
     for server in servers:
         server.stop()
@@ -410,13 +427,39 @@ def test_the_command_line_builds_and_asks(
     ShardRedis({"aggre4": uris["aggre4"]}).servers["aggre4"].flushall()
 
 
-def test_the_policy_names_known_kinds_and_versions() -> None:
-    policies = tomllib.loads(POLICY.read_text())["policy"]
-    names = [keys.TEMPLATES[kind][0] for kind in keys.TEMPLATES]
-    for policy in policies:
-        start = policy["match"].removesuffix("*")
-        assert any(name.startswith(start) for name in names), policy
-        assert policy.keys() <= {"match", "zset", "hash", "set", "cache_ttl"}
-    chosen = {policy["match"]: policy for policy in policies}
-    assert chosen["shopindex_*"]["zset"] == 2
-    assert policies[-1]["match"] == "*"
+@only_with_policy
+@pytest.mark.parametrize(
+    ("kind", "match", "stored"),
+    [
+        ("shopindex", "shopindex_*", "zset v1"),
+        ("itemindex", "itemindex_*", "zset v0"),
+        ("categoryindex", "categoryindex_*", "zset v0"),
+        ("categoryinfo", "*info_*", "hash v1"),
+        ("brandinfo", "*info_*", "hash v1"),
+        ("brand_by_date", "*_by_date_*", "hash v1"),
+        ("categorycredits", "*", "hash v0"),
+        ("categorybrands", "*", "set v0"),
+    ],
+)
+def test_the_servers_apply_the_policy(conn: ShardRedis, kind: str, match: str, stored: str) -> None:
+    parts = {"date": DATE, "cate1": "16", "cate2": ALL, "field": "sales", "monorday": "mon"}
+    told = show.explain(conn, key(kind, brand=sample.BRANDS[0], **parts))
+    assert told["rule"].startswith(f"match {match!r} in any db (")
+    assert told["stored-as"] == stored
+
+
+@only_with_policy
+def test_a_page_of_a_shop_ranking_comes_from_the_redis(conn: ShardRedis, tier: RedisServer) -> None:
+    ranking = key("shopindex", date=DATE, cate1="16", cate2=ALL, field="worth", monorday="day")
+    queries.shop_ranking(conn, DAY, "16", ALL, "worth", "day")
+    database = FIRST_DB + list(conn.servers).index(conn.ring.owner(ranking.skey))
+    with redis.Redis(port=tier.port, db=database) as client:
+        held = [name for name in client.scan_iter() if ranking.name.encode() in name]
+        assert [client.type(name) for name in held] == [b"zset"]
+
+
+def test_every_kind_of_key_has_a_rule_and_every_rule_a_kind() -> None:
+    rules = [rule["match"] for rule in tomllib.loads(settings.POLICY.read_text())["policy"]]
+    names = [template for template, _ in keys.TEMPLATES.values()]
+    used = [next(rule for rule in rules if fnmatchcase(name, rule)) for name in names]
+    assert set(used) == set(rules)

@@ -413,13 +413,6 @@ def test_refusals_and_reports_on_the_command_line(
     assert _main(capsys, url, "hosts") == (1, "", f"error: {STAFF_KEY}: '': not a hash\n")
 
 
-def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = _main(capsys, "redis://127.0.0.1:1", "hosts")
-    assert code == 1
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     "words",
     [

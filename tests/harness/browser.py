@@ -16,7 +16,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from tests.harness.servers import free_port
 
 START_DEADLINE_S = 60.0
-WAIT_DEADLINE_S = 20.0
+WAIT_DEADLINE_S = 60.0
 _POLL_S = 0.05
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's name for an element's id
 _FLAGS = [

@@ -15,10 +15,10 @@ from stratakv.encodings.metas import LIST, ZSET
 from stratakv.encodings.numbers import parse_long_double
 from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
-from stratakv.proxy import zset_options
 from stratakv.proxy.args import INT64_MAX
 from stratakv.proxy.blocking import WouldBlock
-from stratakv.proxy.commands.lists import pop_options, side
+from stratakv.proxy.commands.lists import side
+from stratakv.proxy.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_options
 from stratakv.proxy.replies import NULL_ARRAY, Reply
 from stratakv.proxy.table import command
 from stratakv.proxy.zset_options import numbered_keys
@@ -131,10 +131,10 @@ def _move(
 )
 def blmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:
     """Remove and return elements of the first list that is not empty, or wait for one."""
-    options = pop_options(arguments)
+    options = pop_options(arguments, ENDS)
 
     def serve(txn: Txn, key: bytes) -> Reply:
-        return [key, lists.pop_many(txn, key, options.wanted, left=options.left)]
+        return [key, lists.pop_many(txn, key, options.wanted, left=options.side == LEFT)]
 
     return _take(txn, LIST, options.keys, timeout, serve)
 
@@ -173,9 +173,9 @@ def _pop_highest(txn: Txn, key: bytes) -> Reply:
 )
 def bzmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:
     """Remove and return members of the first sorted set that is not empty, or wait for one."""
-    options = zset_options.pop_options(arguments)
+    options = pop_options(arguments, EXTREMES)
 
     def serve(txn: Txn, key: bytes) -> Reply:
-        return [key, zsets.pop(txn, key, options.wanted, highest=options.highest)]
+        return [key, zsets.pop(txn, key, options.wanted, highest=options.side == MAX)]
 
     return _take(txn, ZSET, options.keys, timeout, serve)

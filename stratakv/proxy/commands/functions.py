@@ -6,14 +6,12 @@ from stratakv.encodings.globs import compile_glob
 from stratakv.encodings.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.args import Args
-from stratakv.proxy.commands.scripting import named_keys, split_keys
+from stratakv.proxy.commands.scripting import script_call, split_keys
 from stratakv.proxy.helptext import help_of
 from stratakv.proxy.replies import OK, Members, Reply, Status
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
 from stratakv.proxy.session import Session
 from stratakv.proxy.table import command, container
-
-_FLAGS = "noscript stale skip_monitor no_mandatory_keys movablekeys"
 
 
 def _call(
@@ -30,25 +28,14 @@ def _call(
     return scripting.call(session, function, keys, args, read_only=read_only)
 
 
-@command(
-    "FCALL function numkeys [key [key ...]] [arg [arg ...]]",
-    _FLAGS,
-    keys=(0, 0, 0),
-    key_finder=named_keys,
-    traits="unit replicates",
-    since="7.0.0",
-)
+@script_call("FCALL function numkeys [key [key ...]] [arg [arg ...]]", writes=True, since="7.0.0")
 def fcall(session: Session, function: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Call a function of a library as one unit."""
     return _call(session, function, numkeys, rest, read_only=False)
 
 
-@command(
-    "FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
-    "readonly " + _FLAGS,
-    keys=(0, 0, 0),
-    key_finder=named_keys,
-    since="7.0.0",
+@script_call(
+    "FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]", writes=False, since="7.0.0"
 )
 def fcall_ro(session: Session, function: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Call a function that writes nothing."""

@@ -11,6 +11,7 @@ from stratakv.encodings.metas import LIST
 from stratakv.encodings.txn import UNLIMITED, Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.args import INT64_MAX, INT64_MIN, Args, integer, ranged
+from stratakv.proxy.pop_options import ENDS, LEFT, pop_options
 from stratakv.proxy.replies import NULL_ARRAY, OK, Reply, Stream
 from stratakv.proxy.table import command
 from stratakv.proxy.zset_options import numbered_keys
@@ -87,9 +88,9 @@ def rpoplpush(txn: Txn, source: bytes, destination: bytes) -> bytes | None:
 )
 def lmpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return elements of the first list that is not empty."""
-    options = pop_options(arguments)
+    options = pop_options(arguments, ENDS)
     for key in options.keys:
-        popped = lists.pop_many(txn, key, options.wanted, left=options.left)
+        popped = lists.pop_many(txn, key, options.wanted, left=options.side == LEFT)
         if popped is not None:
             return [key, popped]
     return NULL_ARRAY
@@ -101,29 +102,6 @@ def side(word: bytes) -> bool:
     if found is None:
         raise errors.syntax()
     return found
-
-
-class PopOptions(NamedTuple):
-    """LMPOP's keys, side and the number of elements wanted."""
-
-    keys: list[bytes]
-    left: bool
-    wanted: int
-
-
-def pop_options(arguments: Sequence[bytes]) -> PopOptions:
-    """Read LMPOP's arguments."""
-    args = Args(arguments)
-    number = ranged(args.take(), 1, INT64_MAX, errors.NUMKEYS)
-    if number >= len(args):
-        raise errors.syntax()
-    keys = [args.take() for _ in range(number)]
-    left = side(args.take())
-    wanted = 1
-    if args.accept(b"COUNT"):
-        wanted = ranged(args.take(), 1, INT64_MAX, errors.COUNT)
-    args.finish()
-    return PopOptions(keys, left, wanted)
 
 
 # by index

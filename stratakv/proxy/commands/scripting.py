@@ -1,6 +1,6 @@
 """Script commands: EVAL and its family, and the scripts that the server knows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stratakv import errors
@@ -11,7 +11,7 @@ from stratakv.proxy.helptext import help_of
 from stratakv.proxy.replies import OK, Reply
 from stratakv.proxy.scripting.engine import Script
 from stratakv.proxy.session import Session
-from stratakv.proxy.table import command, container
+from stratakv.proxy.table import H, command, container
 
 _FLAGS = "noscript stale skip_monitor no_mandatory_keys movablekeys"
 
@@ -29,6 +29,18 @@ def split_keys(count: int, rest: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], 
     if count < 0:
         raise CommandError(errors.NEGATIVE_KEYS)
     return rest[:count], rest[count:]
+
+
+def script_call(syntax: str, *, writes: bool, since: str) -> Callable[[H], H]:
+    """Put EVAL, FCALL or one of their like into the table."""
+    return command(
+        syntax,
+        _FLAGS if writes else f"readonly {_FLAGS}",
+        keys=(0, 0, 0),
+        key_finder=named_keys,
+        traits="unit replicates" if writes else "",
+        since=since,
+    )
 
 
 def _eval(
@@ -56,51 +68,25 @@ def _find(session: Session, digest: bytes) -> Script | None:
     return scripts.get(digest) or scripts.get(digest.lower())
 
 
-@command(
-    "EVAL script numkeys [key [key ...]] [arg [arg ...]]",
-    _FLAGS,
-    keys=(0, 0, 0),
-    key_finder=named_keys,
-    traits="unit replicates",
-    since="2.6.0",
-)
+@script_call("EVAL script numkeys [key [key ...]] [arg [arg ...]]", writes=True, since="2.6.0")
 def eval_(session: Session, script: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Run a Lua script as one unit."""
     return _eval(session, script, numkeys, rest, read_only=False)
 
 
-@command(
-    "EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
-    "readonly " + _FLAGS,
-    keys=(0, 0, 0),
-    key_finder=named_keys,
-    since="7.0.0",
-)
+@script_call("EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]", writes=False, since="7.0.0")
 def eval_ro(session: Session, script: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Run a Lua script that writes nothing."""
     return _eval(session, script, numkeys, rest, read_only=True)
 
 
-@command(
-    "EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]",
-    _FLAGS,
-    keys=(0, 0, 0),
-    key_finder=named_keys,
-    traits="unit replicates",
-    since="2.6.0",
-)
+@script_call("EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]", writes=True, since="2.6.0")
 def evalsha(session: Session, sha1: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Run a Lua script that the server knows."""
     return _eval_known(session, sha1, numkeys, rest, read_only=False)
 
 
-@command(
-    "EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]",
-    "readonly " + _FLAGS,
-    keys=(0, 0, 0),
-    key_finder=named_keys,
-    since="7.0.0",
-)
+@script_call("EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]", writes=False, since="7.0.0")
 def evalsha_ro(session: Session, sha1: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Run a Lua script that the server knows and that writes nothing."""
     return _eval_known(session, sha1, numkeys, rest, read_only=True)

@@ -12,9 +12,10 @@ from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
 from stratakv.proxy import scanning
 from stratakv.proxy.args import INT64_MAX, Args, ranged
+from stratakv.proxy.pop_options import EXTREMES, MAX, pop_options
 from stratakv.proxy.replies import NULL_ARRAY, Pairs, Reply
 from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import add_options, listing, numbered_keys, pop_options
+from stratakv.proxy.zset_options import add_options, listing, numbered_keys
 
 _EXACT_DIGITS: Final = 15
 """So many digits are a double without rounding."""
@@ -118,8 +119,8 @@ def _pop(txn: Txn, key: bytes, count: Sequence[bytes], *, highest: bool) -> Repl
 )
 def zmpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return members from the first sorted set that is not empty."""
-    options = pop_options(arguments)
-    popped = zsets.pop_first(txn, options.keys, options.wanted, highest=options.highest)
+    options = pop_options(arguments, EXTREMES)
+    popped = zsets.pop_first(txn, options.keys, options.wanted, highest=options.side == MAX)
     return NULL_ARRAY if popped is None else popped
 
 
