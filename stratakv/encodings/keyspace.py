@@ -20,6 +20,10 @@ from stratakv.storage.store import Done, Store
 VERSION_LEASE_US = 60_000_000
 """How far ahead of use the version mark is persisted: one extra row a minute, not one a key."""
 
+THINNED_KEYS = 50_000
+"""Deleted keys that make the range of the metas worth compacting, if no more are left: SCAN steps
+over each of them, 25 ms for so many."""
+
 TRIM_EVERY = 16
 """Turns between two looks at the size of the meta cache."""
 
@@ -61,6 +65,7 @@ class Database:
         "cache",
         "cached_bytes",
         "counts_changed",
+        "deleted",
         "dirty",
         "expiring",
         "garbage_from",
@@ -80,6 +85,8 @@ class Database:
         self.dirty: dict[bytes, Meta] = {}
         self.live = 0
         self.expiring = 0
+        self.deleted = 0
+        """Metas that were deleted since their range was last compacted."""
         self.counts_changed = False
         self.garbage_from: int | None = 0
         """No queued incarnation has a lower version; None while the queue is known to be empty."""
@@ -136,6 +143,7 @@ class Database:
         self.expiring, other.expiring = other.expiring, self.expiring
         self.counts_changed, other.counts_changed = other.counts_changed, self.counts_changed
         self.garbage_from, other.garbage_from = other.garbage_from, self.garbage_from
+        self.deleted, other.deleted = other.deleted, self.deleted
 
     def evict(self, target_bytes: int) -> int:
         """Drop metas that were not used since the hand last passed (CLOCK), down to a size."""
@@ -305,6 +313,8 @@ class Keyspace:
                 for meta in database.dirty.values():
                     row = meta.row
                     value = pending[row] = encode(meta)
+                    if value is None:
+                        database.deleted += 1
                     cost = CACHED_META_BYTES + len(row) * 2 + len(value or b"")
                     grown += cost - meta.charge
                     meta.charge = cost
@@ -314,6 +324,10 @@ class Keyspace:
                 database.counts_changed = False
                 pending[rows.LIVE + database.ns] = rows.U64.pack(database.live)
                 pending[rows.EXPIRING + database.ns] = rows.U64.pack(database.expiring)
+                if database.deleted > max(THINNED_KEYS, database.live):
+                    database.deleted = 0
+                    metas_of = rows.META + database.ns
+                    self.thinned.append((metas_of, rows.end_of(metas_of)))
 
     def trim(self) -> None:
         """Bring the meta cache back under its limit, the largest database first.

@@ -198,6 +198,29 @@ def test_a_large_range_is_queued_for_compaction(bench: Bench) -> None:
     assert reclaimer.next_compaction() is None
 
 
+def test_metas_are_compacted_when_most_were_deleted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stratakv.encodings.keyspace.THINNED_KEYS", 20)
+    keys = [b"%d" % number for number in range(60)]
+    for key in keys:
+        bench.make_set(key, 1)
+    bench.commit()
+    reclaimer = Reclaimer(bench.keyspace)
+    for key in keys[:30]:
+        drop(bench, key)
+    bench.commit()
+    assert reclaimer.next_compaction() is None
+    drop(bench, keys[30])
+    bench.commit()
+    span = reclaimer.next_compaction()
+    assert span is not None
+    assert span[:2] == (rows.META + bench.database.ns, rows.end_of(rows.META + bench.database.ns))
+    drop(bench, keys[31])
+    bench.commit()
+    assert reclaimer.next_compaction() is None
+
+
 # what long commands are writing
 
 
