@@ -115,7 +115,8 @@ class Link(asyncio.Protocol):
         after what a new connection sends, it would undo newer writes.
         """
         found = _CLIENT_INFO.search(reply) if isinstance(reply, bytes) else None
-        self._ghost = (b"ID", found[1], b"ADDR", found[2]) if found else ()
+        if found:  # else this connection never carried a change, and an older one is still to end
+            self._ghost = (b"ID", found[1], b"ADDR", found[2])
 
     def _introduction(self) -> list[tuple[Word, ...]]:
         place = self.address
