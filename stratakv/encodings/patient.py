@@ -8,6 +8,7 @@ a crash; the last commit publishes the meta and takes the `g#` row away.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from stratakv.encodings.metas import Extra, Meta
 from stratakv.encodings.tier import Request
 from stratakv.encodings.txn import UNLIMITED, Row, Txn
 from stratakv.encodings.zset_remote import REMOTE, Remote
-from stratakv.storage.cache.contract import BYPASS, Cache
+from stratakv.storage.cache.contract import BYPASS, Then
 from stratakv.storage.engine import Snapshot
 from stratakv.storage.store import Overlay, merge, rows_between
 
@@ -136,25 +137,31 @@ class PatientTxn(Txn):
         tier = self.keyspace.tier
         if tier.wait is None:
             return None
-        return self._listen(tier.cache, requests)
+        cache = tier.cache
+        replies = self._collect(len(requests), lambda at, then: cache.ask(requests[at], then))
+        return None if any(reply is BYPASS for reply in replies) else replies
 
-    def _listen(self, cache: Cache, requests: Sequence[Request]) -> list[Any] | None:
-        replies: list[Any] = []
+    def _collect(self, count: int, send: Callable[[int, Then], None]) -> list[Any]:
+        """Send so many requests, wait, and give the replies back in the order of the requests."""
+        replies: list[Any] = [None] * count
+        left = count
 
         def subscribe(resume: Callable[[], None]) -> None:
-            def collect(reply: Any) -> None:
-                replies.append(reply)
-                if len(replies) == len(requests):
+            def collect(at: int, reply: Any) -> None:
+                nonlocal left
+                replies[at] = reply
+                left -= 1
+                if not left:
                     resume()
 
-            for request in requests:
-                cache.ask(request, collect)
+            for at in range(count):
+                send(at, partial(collect, at))
 
         wait = self.keyspace.tier.wait
         assert wait is not None
         wait(subscribe)
         self._slice_started = time.perf_counter()
-        return None if any(reply is BYPASS for reply in replies) else replies
+        return replies
 
     def need_storage(self) -> None:
         """The command uses the Redis of sorted sets v3; raises if that cannot be."""
@@ -177,13 +184,10 @@ class PatientTxn(Txn):
     def ask_storage(self, requests: Sequence[Request]) -> list[Any]:
         """The replies of the Redis of sorted sets v3; raises what is to be told the client."""
         self.need_storage()
-        replies = self._listen(self.keyspace.tier.storage, requests)
-        if replies is None:
-            raise errors.zset_store_away("it did not answer")
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise errors.zset_store_away(str(reply))
-        return replies
+        storage = self.keyspace.tier.storage
+        return _checked(
+            self._collect(len(requests), lambda at, then: storage.ask(requests[at], then))
+        )
 
     def confirm(self) -> None:
         """After the commit: write to the Redis of sorted sets v3, and wait until it is done."""
@@ -191,9 +195,9 @@ class PatientTxn(Txn):
             return
         requests = [*self.unconfirmed]
         self.unconfirmed.clear()
-        if len(requests) > 1:
-            requests = [(b"MULTI",), *requests, (b"EXEC",)]
-        self.ask_storage(requests)
+        self.need_storage()
+        storage = self.keyspace.tier.storage
+        _checked(self._collect(1, lambda _, then: storage.transact(requests, then)))
         for row in self._leftovers:
             self.store.pending[row] = None
 
@@ -357,6 +361,16 @@ class PatientTxn(Txn):
         for path in self._fresh:
             self.keyspace.building.discard(int.from_bytes(path[-8:], "big"))
         self._fresh = {}
+
+
+def _checked(replies: list[Any]) -> list[Any]:
+    """The replies of the Redis of sorted sets v3; raises what is to be told the client."""
+    for reply in replies:
+        if reply is BYPASS:
+            raise errors.zset_store_away("it did not answer")
+        if isinstance(reply, Exception):
+            raise errors.zset_store_away(str(reply))
+    return replies
 
 
 def _ignore(reply: Any) -> None:

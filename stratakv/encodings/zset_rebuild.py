@@ -64,6 +64,8 @@ class Rebuild:
                 resume()
 
     def _build(self) -> bool:
+        if not self._tier.cache.together(self._name, self._new_name):
+            return False  # a name that a cluster puts into slots of its own: FINISH could not work
         snapshot = self._store.engine.snapshot()
         total = 0
         prefix = self._meta.sub
@@ -115,7 +117,7 @@ class Rebuild:
 
         def subscribe(resume: Callable[[], None]) -> None:
             def collect(reply: Any) -> None:
-                replies.append(reply)
+                replies.append(reply)  # of one name, so they come in order
                 if len(replies) == len(requests):
                     resume()
 
