@@ -94,8 +94,9 @@ class Link(asyncio.Protocol):
         if place.path:
             await self._loop.create_unix_connection(lambda: self, place.path)
             return
-        context = ssl.create_default_context() if place.tls else None
-        await self._loop.create_connection(lambda: self, place.host, place.port, ssl=context)
+        await self._loop.create_connection(
+            lambda: self, place.host, place.port, ssl=place.tls_context()
+        )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Introduce ourselves: nothing else is sent until that has worked."""
