@@ -61,9 +61,10 @@ class PatientTxn(Txn):
         self._loaded: dict[bytes, Meta] = {}
         self.remotes: dict[bytes, Remote] = {}
         """Sorted sets v3 in use, by the prefix of their sub rows."""
-        self.unconfirmed: list[Request] = []
+        self._opened: list[Remote] = []
+        """The same, and those of the siblings."""
+        self.unconfirmed: list[Remote] = []
         """What Redis has to confirm before the client hears of success."""
-        self._leftovers: list[bytes] = []
         self.mark = keyspace.tier.committed
         """Changes up to this number are in the snapshot."""
         self._fresh: dict[bytes, bytes] = {}
@@ -110,7 +111,7 @@ class PatientTxn(Txn):
     def _open_sibling(self, database: Database) -> Txn:
         sibling = PatientTxn(self.keyspace, database, self._snapshot, self._pause, self._write)
         sibling.unconfirmed = self.unconfirmed
-        sibling._leftovers = self._leftovers
+        sibling._opened = self._opened
         return sibling
 
     def create(
@@ -174,6 +175,7 @@ class PatientTxn(Txn):
         remote = self.remotes.get(meta.sub)
         if remote is None:
             remote = self.remotes[meta.sub] = Remote(self, meta, is_new=False)
+            self._opened.append(remote)
         count = remote.count()
         return meta.with_extra(count) if count else None
 
@@ -193,13 +195,23 @@ class PatientTxn(Txn):
         """After the commit: write to the Redis of sorted sets v3, and wait until it is done."""
         if not self.unconfirmed:
             return
-        requests = [*self.unconfirmed]
+        written = [*self.unconfirmed]
         self.unconfirmed.clear()
+        while any(remote.prepare() for remote in written):
+            """Until nobody has begun to read while others were prepared."""
         self.need_storage()
+        for remote in written:
+            remote.tell_readers()
+        requests = [request for remote in written for request in remote.requests()]
         storage = self.keyspace.tier.storage
         _checked(self._collect(1, lambda _, then: storage.transact(requests, then)))
-        for row in self._leftovers:
-            self.store.pending[row] = None
+        for remote in written:
+            self.store.pending.update(dict.fromkeys(remote.leftovers()))
+
+    def close(self) -> None:
+        """The command is over, its reply made."""
+        for remote in self._opened:
+            remote.close()
 
     def _remote(self, row: bytes) -> Remote | None:
         for prefix, remote in self.remotes.items():
@@ -317,8 +329,7 @@ class PatientTxn(Txn):
         """What was written to sorted sets v3 is to be confirmed after the commit."""
         for remote in self.remotes.values():
             if remote.writes:
-                self.unconfirmed += remote.requests()
-                self._leftovers += remote.leftovers()
+                self.unconfirmed.append(remote)
         if self.remotes:
             for key, meta in self.metas.items():
                 if meta.type == metas.ZSET and meta.encoding == REMOTE:

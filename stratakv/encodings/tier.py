@@ -105,6 +105,8 @@ class Tier:
         self.applied: Changes = {}
         """Changes whose commit is still to come."""
         self.rebuilding: dict[bytes, Any] = {}
+        self.readers: dict[bytes, list[Any]] = {}
+        """Who is reading a sorted set v3, by its store name (see zset_remote.py)."""
         self._sequence = 0
         self.committed = 0
         """Changes up to this number are in the store, and were sent."""
