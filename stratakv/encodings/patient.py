@@ -219,15 +219,6 @@ class PatientTxn(Txn):
                 return remote
         return None
 
-    def fill(self, meta: Meta, *requests: Request) -> bool:
-        """Put entries into the cache, unless the key was written since the snapshot."""
-        tier = self.keyspace.tier
-        if not self.may_ask or not tier.unchanged(meta.sub, self.mark):
-            return False
-        for request in requests:
-            tier.cache.tell(request, _ignore)
-        return True
-
     # rows
 
     def get(self, row: bytes) -> bytes | None:
@@ -382,7 +373,3 @@ def _checked(replies: list[Any]) -> list[Any]:
         if isinstance(reply, Exception):
             raise errors.zset_store_away(str(reply))
     return replies
-
-
-def _ignore(reply: Any) -> None:
-    """A fill that does not succeed is a miss of the next reader."""

@@ -13,6 +13,7 @@ from stratakv.encodings import rows
 from stratakv.encodings.cached import Door
 from stratakv.encodings.metas import Meta
 from stratakv.encodings.tier import Change, Request, Tier, entries, follow
+from stratakv.encodings.txn import TooLong
 from stratakv.storage.cache.contract import BYPASS
 from stratakv.storage.store import Store
 
@@ -135,6 +136,8 @@ class Rebuild:
 def rebuild(door: Door, meta: Meta) -> bool:
     """Have a lost entry rebuilt and wait for it; says whether it succeeded."""
     txn = door.txn
+    if not txn.patient:
+        raise TooLong
     tier = txn.keyspace.tier
     job = tier.rebuilding.get(meta.sub)
     if job is None:
