@@ -13,7 +13,7 @@ from stratakv.storage.cache.slots import ranges_of, slot_of, split
 from tests.harness.servers import StartError, StrataServer
 from tests.tier.cluster import RedisCluster
 from tests.tier.ledger import Ledger
-from tests.tier.servers import wait_until_used
+from tests.tier.servers import PATIENT, wait_until_used
 from tests.tier.test_faults import SECONDS, _info
 
 SHORT, LONG = b"short", b"a-member-of-more-than-15"
@@ -29,7 +29,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
 def start(directory: Path, cluster: RedisCluster, *flags: str) -> StrataServer:
     urls = ("--cache-url", cluster.url, "--zset-store-url", cluster.url)
     versions = ("--hash-encoding", "2", "--set-encoding", "2")
-    server = StrataServer(directory, flags=(*urls, *versions, *flags)).start()
+    server = StrataServer(directory, flags=(*urls, *versions, *PATIENT, *flags)).start()
     wait_until_used(server)
     wait_for_store(server)
     return server

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import WireClient
-from tests.tier.servers import start_strata, wait_until_used
+from tests.tier.servers import PATIENT, start_strata, wait_until_used
 
 SHORT, LONG = b"fourteen-bytes", b"fifteen-or-more"
 
@@ -36,7 +36,7 @@ def strata(tier: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Itera
         + '[[policy]]\nmatch = "off*"\nhash = 2\ncache = "off"\n'
         + '[[policy]]\nmatch = "brief*"\nhash = 2\ncache_ttl = "5m"\n'
     )
-    server = start_strata(directory / "data", tier, "--config", str(config))
+    server = start_strata(directory / "data", tier, "--config", str(config), *PATIENT)
     yield server
     server.stop()
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import WireClient, encode
-from tests.tier.servers import start_strata
+from tests.tier.servers import PATIENT, start_strata
 from tests.tier.test_entries import eventually
 from tests.tier.test_faults import _info
 
@@ -21,7 +21,7 @@ def strata(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrataServer]:
     directory = tmp_path_factory.mktemp("inquiries")
     tier = RedisServer(directory / "tier").start()
     flags = ("--hash-encoding", "2", "--set-encoding", "2", "--zset-encoding", "2")
-    server = start_strata(directory / "strata", tier, *flags)
+    server = start_strata(directory / "strata", tier, *flags, *PATIENT)
     yield server
     server.stop()
     tier.stop()

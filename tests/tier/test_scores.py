@@ -12,7 +12,7 @@ import pytest
 from stratakv.cli import main
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import WireClient
-from tests.tier.servers import start_strata
+from tests.tier.servers import PATIENT, start_strata
 from tests.tier.test_entries import eventually, names
 
 SIZE = 12_000
@@ -28,16 +28,8 @@ def tier(tmp_path: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture
 def strata(tier: RedisServer, tmp_path: Path) -> Iterator[StrataServer]:
-    server = start_strata(
-        tmp_path / "strata",
-        tier,
-        "--zset-encoding",
-        "3",
-        "--hash-encoding",
-        "3",
-        "--set-encoding",
-        "3",
-    )
+    flags = ("--zset-encoding", "3", "--hash-encoding", "3", "--set-encoding", "3")
+    server = start_strata(tmp_path / "strata", tier, *flags, *PATIENT)
     yield server
     server.stop()
 
