@@ -326,12 +326,13 @@ def check_tier(options: Options, sources: Mapping[str, str]) -> None:
     for kind in ("hash", "set", "zset"):
         name = f"{kind}-encoding"
         version = getattr(options, f"{kind}_encoding")
-        _check_version(options, kind, version, name, sources.get(name, ""))
+        check_version(options, kind, version, name, sources.get(name, ""))
         for rule in options.policies:
-            _check_version(options, kind, getattr(rule, kind) or 0, f"{kind}", rule.source)
+            check_version(options, kind, getattr(rule, kind) or 0, f"{kind}", rule.source)
 
 
-def _check_version(options: Options, kind: str, version: int, name: str, source: str) -> None:
+def check_version(options: Options, kind: str, version: int, name: str, source: str = "") -> None:
+    """Refuse a version of one type if it needs a Redis that is not configured."""
     if kind == "zset" and version == 3:
         if not options.zset_store_url:
             raise BadOption(name, version, "needs a zset-store-url", source)

@@ -85,7 +85,7 @@ class Door:
 
     __slots__ = ("kind", "meta", "name", "ttl_seconds", "txn")
 
-    def __init__(self, txn: PatientTxn, meta: Meta, kind: Kind, ttl_seconds: int) -> None:
+    def __init__(self, txn: Txn, meta: Meta, kind: Kind, ttl_seconds: int) -> None:
         self.txn = txn
         self.meta = meta
         self.kind = kind
@@ -110,12 +110,15 @@ class Door:
 
     @property
     def is_current(self) -> bool:
-        """Whether the Txn's snapshot is the key's newest state."""
+        """Whether what the Txn sees is the key's newest state."""
         return self.txn.keyspace.tier.unchanged(self.meta.sub, self.txn.mark)
 
     def fill(self, *requests: Request) -> None:
-        """Put entries into the cache if they are still true."""
-        self.kind.fills += self.txn.fill(self.meta, *requests)
+        """Put entries into the cache, unless the key was written since the snapshot."""
+        if self.txn.may_ask and self.is_current:
+            self.kind.fills += 1
+            for request in requests:
+                self.txn.keyspace.tier.cache.tell(request, _ignore)
 
     def fill_whole(self, verb: bytes, words: list[bytes]) -> None:
         """Put a whole collection into the cache, unless it is too large."""
@@ -124,7 +127,11 @@ class Door:
 
 
 def open_door(txn: Txn, meta: Meta, kind: str) -> Door | None:
-    """The way to a key's entries; None if they are not to be asked. A Txn has to turn patient."""
+    """The way to a key's entries; None if they are not to be asked.
+
+    A plain Txn sees the newest state. It may ask only if all of that is in the store, and go on
+    with the replies only if it still is the same; else it has to turn patient.
+    """
     keyspace = txn.keyspace
     tier = keyspace.tier
     if not txn.may_ask:
@@ -137,9 +144,11 @@ def open_door(txn: Txn, meta: Meta, kind: str) -> Door | None:
             if not policy.cache:
                 return None
             ttl = policy.cache_ttl_seconds or ttl
-    if not isinstance(txn, PatientTxn):
+    if isinstance(txn, PatientTxn):
+        return Door(txn, meta, tier.kinds[kind], ttl)
+    if not tier.unchanged(meta.sub, txn.mark if txn.answers else tier.committed):
         raise TooLong
-    return Door(txn, meta, tier.kinds[kind], ttl)
+    return Door(txn, meta, txn.tallies.setdefault(kind, Kind()), ttl)
 
 
 def _door_to_whole(txn: Txn, meta: Meta, kind: str) -> Door | None:
@@ -154,3 +163,7 @@ def _read_whole(door: Door, meta: Meta) -> list[Pair] | None:
     found = door.txn.scan(meta.sub, rows.end_of(meta.sub))
     read = [(row[skip:], value) for row, value in islice(found, WHOLE_MEMBERS + 1)]
     return read if len(read) <= WHOLE_MEMBERS else None
+
+
+def _ignore(reply: Any) -> None:
+    """A fill that does not succeed is a miss of the next reader."""

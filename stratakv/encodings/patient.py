@@ -8,6 +8,7 @@ a crash; the last commit publishes the meta and takes the `g#` row away.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from stratakv.encodings.metas import Extra, Meta
 from stratakv.encodings.tier import Request
 from stratakv.encodings.txn import UNLIMITED, Row, Txn
 from stratakv.encodings.zset_remote import REMOTE, Remote
-from stratakv.storage.cache.contract import BYPASS, Cache
+from stratakv.storage.cache.contract import BYPASS, Then
 from stratakv.storage.engine import Snapshot
 from stratakv.storage.store import Overlay, merge, rows_between
 
@@ -60,9 +61,10 @@ class PatientTxn(Txn):
         self._loaded: dict[bytes, Meta] = {}
         self.remotes: dict[bytes, Remote] = {}
         """Sorted sets v3 in use, by the prefix of their sub rows."""
-        self.unconfirmed: list[Request] = []
+        self._opened: list[Remote] = []
+        """The same, and those of the siblings."""
+        self.unconfirmed: list[Remote] = []
         """What Redis has to confirm before the client hears of success."""
-        self._leftovers: list[bytes] = []
         self.mark = keyspace.tier.committed
         """Changes up to this number are in the snapshot."""
         self._fresh: dict[bytes, bytes] = {}
@@ -109,7 +111,7 @@ class PatientTxn(Txn):
     def _open_sibling(self, database: Database) -> Txn:
         sibling = PatientTxn(self.keyspace, database, self._snapshot, self._pause, self._write)
         sibling.unconfirmed = self.unconfirmed
-        sibling._leftovers = self._leftovers
+        sibling._opened = self._opened
         return sibling
 
     def create(
@@ -136,25 +138,31 @@ class PatientTxn(Txn):
         tier = self.keyspace.tier
         if tier.wait is None:
             return None
-        return self._listen(tier.cache, requests)
+        cache = tier.cache
+        replies = self._collect(len(requests), lambda at, then: cache.ask(requests[at], then))
+        return None if any(reply is BYPASS for reply in replies) else replies
 
-    def _listen(self, cache: Cache, requests: Sequence[Request]) -> list[Any] | None:
-        replies: list[Any] = []
+    def _collect(self, count: int, send: Callable[[int, Then], None]) -> list[Any]:
+        """Send so many requests, wait, and give the replies back in the order of the requests."""
+        replies: list[Any] = [None] * count
+        left = count
 
         def subscribe(resume: Callable[[], None]) -> None:
-            def collect(reply: Any) -> None:
-                replies.append(reply)
-                if len(replies) == len(requests):
+            def collect(at: int, reply: Any) -> None:
+                nonlocal left
+                replies[at] = reply
+                left -= 1
+                if not left:
                     resume()
 
-            for request in requests:
-                cache.ask(request, collect)
+            for at in range(count):
+                send(at, partial(collect, at))
 
         wait = self.keyspace.tier.wait
         assert wait is not None
         wait(subscribe)
         self._slice_started = time.perf_counter()
-        return None if any(reply is BYPASS for reply in replies) else replies
+        return replies
 
     def need_storage(self) -> None:
         """The command uses the Redis of sorted sets v3; raises if that cannot be."""
@@ -167,6 +175,7 @@ class PatientTxn(Txn):
         remote = self.remotes.get(meta.sub)
         if remote is None:
             remote = self.remotes[meta.sub] = Remote(self, meta, is_new=False)
+            self._opened.append(remote)
         count = remote.count()
         return meta.with_extra(count) if count else None
 
@@ -177,40 +186,38 @@ class PatientTxn(Txn):
     def ask_storage(self, requests: Sequence[Request]) -> list[Any]:
         """The replies of the Redis of sorted sets v3; raises what is to be told the client."""
         self.need_storage()
-        replies = self._listen(self.keyspace.tier.storage, requests)
-        if replies is None:
-            raise errors.zset_store_away("it did not answer")
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise errors.zset_store_away(str(reply))
-        return replies
+        storage = self.keyspace.tier.storage
+        return _checked(
+            self._collect(len(requests), lambda at, then: storage.ask(requests[at], then))
+        )
 
     def confirm(self) -> None:
         """After the commit: write to the Redis of sorted sets v3, and wait until it is done."""
         if not self.unconfirmed:
             return
-        requests = [*self.unconfirmed]
+        written = [*self.unconfirmed]
         self.unconfirmed.clear()
-        if len(requests) > 1:
-            requests = [(b"MULTI",), *requests, (b"EXEC",)]
-        self.ask_storage(requests)
-        for row in self._leftovers:
-            self.store.pending[row] = None
+        while any(remote.prepare() for remote in written):
+            """Until nobody has begun to read while others were prepared."""
+        self.need_storage()
+        for remote in written:
+            remote.tell_readers()
+        requests = [request for remote in written for request in remote.requests()]
+        storage = self.keyspace.tier.storage
+        _checked(self._collect(1, lambda _, then: storage.transact(requests, then)))
+        for remote in written:
+            self.store.pending.update(dict.fromkeys(remote.leftovers()))
+
+    def close(self) -> None:
+        """The command is over, its reply made."""
+        for remote in self._opened:
+            remote.close()
 
     def _remote(self, row: bytes) -> Remote | None:
         for prefix, remote in self.remotes.items():
             if row.startswith(prefix):
                 return remote
         return None
-
-    def fill(self, meta: Meta, *requests: Request) -> bool:
-        """Put entries into the cache, unless the key was written since the snapshot."""
-        tier = self.keyspace.tier
-        if not self.may_ask or not tier.unchanged(meta.sub, self.mark):
-            return False
-        for request in requests:
-            tier.cache.tell(request, _ignore)
-        return True
 
     # rows
 
@@ -313,8 +320,7 @@ class PatientTxn(Txn):
         """What was written to sorted sets v3 is to be confirmed after the commit."""
         for remote in self.remotes.values():
             if remote.writes:
-                self.unconfirmed += remote.requests()
-                self._leftovers += remote.leftovers()
+                self.unconfirmed.append(remote)
         if self.remotes:
             for key, meta in self.metas.items():
                 if meta.type == metas.ZSET and meta.encoding == REMOTE:
@@ -359,5 +365,11 @@ class PatientTxn(Txn):
         self._fresh = {}
 
 
-def _ignore(reply: Any) -> None:
-    """A fill that does not succeed is a miss of the next reader."""
+def _checked(replies: list[Any]) -> list[Any]:
+    """The replies of the Redis of sorted sets v3; raises what is to be told the client."""
+    for reply in replies:
+        if reply is BYPASS:
+            raise errors.zset_store_away("it did not answer")
+        if isinstance(reply, Exception):
+            raise errors.zset_store_away(str(reply))
+    return replies

@@ -15,12 +15,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from stratakv.encodings import metas, rows
 from stratakv.encodings.keyspace import Database, Keyspace
+from stratakv.encodings.scores import Scores
 from stratakv.encodings.txn import Txn
-from stratakv.encodings.zset_remote import REMOTE_HEAD, is_remote, sub_of_garbage
+from stratakv.encodings.zset_remote import sub_of_garbage
 from stratakv.storage.engine import Reader
 
 STEP_ROWS: Final = 100
@@ -68,6 +69,7 @@ class Reclaimer:
         self._expired_up_to: dict[bytes, tuple[int, bytes]] = {}
         """By namespace: the time of the last key that expired, and its index row."""
         self._next_due_ms: dict[int, int] = {}
+        self._scores = Scores(keyspace.tier, keyspace.store)
         self.expired_keys = 0
         self.reclaimed_rows = 0
         self.on_expired: Callable[[Database, bytes], None] | None = None
@@ -95,6 +97,7 @@ class Reclaimer:
         self._closing.clear()
         self._expired_up_to.clear()
         self._drained_up_to.clear()
+        self._scores.forget()
         self._keyspace.find_garbage_again()
 
     def idle_seconds(self, longest: float) -> float:
@@ -124,6 +127,8 @@ class Reclaimer:
         found = sum(1 for _ in islice(self._store.scan_keys(*_DROPPED_SPAN), limit))
         for database in self._keyspace.databases:
             start = self._drained_up_to.get(database.ns)
+            if self._scores.waiting:
+                start = rows.GARBAGE + database.ns
             if database.garbage_from is not None:
                 start = rows.garbage_row(database.ns, database.garbage_from, b"")
             if start is not None:
@@ -138,6 +143,8 @@ class Reclaimer:
             for database in self._keyspace.databases:
                 if database.expiring:
                     yield from self._expire(database)
+        if self._scores.may_go_on():
+            self._keyspace.find_garbage_again()
         for database in self._keyspace.databases:
             yield from self._drain_garbage(database)
         yield from self._drain_namespaces()
@@ -221,37 +228,16 @@ class Reclaimer:
         return row not in self._closing
 
     def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[bool]:
-        sub = sub_of_garbage(ns, row)
-        if is_remote(self._store.get(row) or b"") and not self._unlink(ns, sub):
-            self._keyspace.find_garbage_again()
-            return
-        yield from self._delete_ranges(row, _spans(ns, row))
-
-    def _unlink(self, ns: bytes, sub: bytes) -> bool:
-        """Delete the scores of a sorted set v3; False if its Redis is away: then later."""
-        tier = self._keyspace.tier
-        if not tier.storage.ready:
-            return False
-        tier.storage.ask((b"UNLINK", tier.store_name(sub, len(ns))), _ignore)
-        return True
-
-    def _unlink_namespace(self, ns: bytes) -> Iterator[bool]:
-        """The scores of all sorted sets v3 of a dropped namespace."""
-        if not self._keyspace.tier.storage.ready:
-            return
-        prefix = rows.META + ns
-        for number, (row, raw) in enumerate(self._store.scan(prefix, rows.end_of(prefix))):
-            if raw[1::-1] == REMOTE_HEAD:
-                version = int.from_bytes(raw[2:10], "big")
-                self._unlink(ns, rows.sub_prefix(row, len(ns), version))
-            if not number % STEP_ROWS:
-                yield False
+        if self._scores.are_gone(row, self._store.get(row) or b"", ns):
+            yield from self._delete_ranges(row, _spans(ns, row))
 
     def _drain_namespaces(self) -> Iterator[bool]:
         dropped = list(self._store.scan_keys(*_DROPPED_SPAN))
         for row in dropped:
-            if row not in self._closing:
-                yield from self._unlink_namespace(row[2:])
+            if row in self._closing:
+                continue
+            gone = yield from self._scores.of_namespace_are_gone(row, row[2:])
+            if gone:
                 spans = [_span(prefix + row[2:]) for prefix in rows.KEYED_PREFIXES]
                 yield from self._delete_ranges(row, spans)
 
@@ -339,7 +325,3 @@ def _spans(ns: bytes, queue_row: bytes) -> list[Range]:
     """The ranges of a dead incarnation."""
     path = sub_of_garbage(ns, queue_row)[2:]
     return [_span(prefix + path) for prefix in rows.PATH_PREFIXES]
-
-
-def _ignore(reply: Any) -> None:
-    """Scores that stay behind take room, and are never read."""

@@ -19,7 +19,7 @@ Invariants
    it still holds is never read. It is committed before it is used: a crash cannot bring it back.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from stratakv.encodings import rows
@@ -58,6 +58,11 @@ class Kind:
 
     def __init__(self) -> None:
         self.hits = self.misses = self.bypasses = self.errors = self.fills = self.rebuilds = 0
+
+    def add(self, other: "Kind") -> None:
+        """Count what another has counted."""
+        for name in Kind.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class Change:
@@ -105,6 +110,8 @@ class Tier:
         self.applied: Changes = {}
         """Changes whose commit is still to come."""
         self.rebuilding: dict[bytes, Any] = {}
+        self.readers: dict[bytes, list[Any]] = {}
+        """Who is reading a sorted set v3, by its store name (see zset_remote.py)."""
         self._sequence = 0
         self.committed = 0
         """Changes up to this number are in the store, and were sent."""
@@ -115,6 +122,11 @@ class Tier:
         self.wait: Callable[[Callable[[Callable[[], None]], Any]], None] | None = None
         """From within such work: sleep until the callback given to the callback is called."""
         self.pause: Callable[[], None] = lambda: None
+
+    def add(self, tallies: Mapping[str, Kind]) -> None:
+        """Count what a command has found in the cache."""
+        for name, kind in tallies.items():
+            self.kinds[name].add(kind)
 
     # what changed
 

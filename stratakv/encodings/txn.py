@@ -9,14 +9,14 @@ and the dispatcher runs the same function again over a `PatientTxn`, which can p
 patient.py). An operation is therefore pure until it returns.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
 from stratakv.encodings import metas, rows
 from stratakv.encodings.keyspace import Database, Keyspace
 from stratakv.encodings.metas import ABSENT, NO_EXPIRY, STRING, ZSET, Extra, Meta
-from stratakv.encodings.tier import Change, Changes, Request
+from stratakv.encodings.tier import Change, Changes, Kind, Request
 from stratakv.errors import wrong_type
 from stratakv.storage.store import Overlay, merge, rows_between
 
@@ -30,6 +30,17 @@ Row = TypeVar("Row")
 
 class TooLong(Exception):
     """The command needs more rows than one turn of the loop allows: run it over a PatientTxn."""
+
+
+class Unanswered(TooLong):
+    """The cache has to be asked first; with its replies the command can be run again."""
+
+    def __init__(self, requests: tuple[Request, ...]) -> None:
+        super().__init__()
+        self.requests = requests
+
+
+NO_ANSWERS: Final[Mapping[tuple[Request, ...], list[Any]]] = {}
 
 
 class Txn:
@@ -56,6 +67,12 @@ class Txn:
         """Whether several commands share this Txn: then the cache, which is ahead, is not asked."""
         self.changes: Changes | None = None
         """What was done to keys that have entries in the Redis tier."""
+        self.answers = NO_ANSWERS
+        """What the cache has replied to this command, when it is run again."""
+        self.mark = 0
+        """Changes up to this number were in the store when the cache was asked."""
+        self.tallies: dict[str, Kind] = {}
+        """Hits and misses, to be counted if the command succeeds in this Txn."""
 
     # keys
 
@@ -306,8 +323,12 @@ class Txn:
         raise TooLong
 
     def ask(self, requests: Sequence[Request]) -> list[Any] | None:
-        """The cache's replies, None for a bypass. A Txn cannot wait for them."""
-        raise TooLong
+        """The cache's replies, None for a bypass. A Txn cannot wait for them: see Inquiry."""
+        asked = tuple(requests)
+        found = self.answers.get(asked)
+        if found is None:
+            raise Unanswered(asked)
+        return found
 
     def breathe(self) -> None:
         """Called in long loops over what is in memory; a PatientTxn pauses here when it is time."""

@@ -13,6 +13,7 @@ from stratakv.encodings import rows
 from stratakv.encodings.cached import Door
 from stratakv.encodings.metas import Meta
 from stratakv.encodings.tier import Change, Request, Tier, entries, follow
+from stratakv.encodings.txn import TooLong
 from stratakv.storage.cache.contract import BYPASS
 from stratakv.storage.store import Store
 
@@ -64,6 +65,8 @@ class Rebuild:
                 resume()
 
     def _build(self) -> bool:
+        if not self._tier.cache.together(self._name, self._new_name):
+            return False  # a name that a cluster puts into slots of its own: FINISH could not work
         snapshot = self._store.engine.snapshot()
         total = 0
         prefix = self._meta.sub
@@ -115,7 +118,7 @@ class Rebuild:
 
         def subscribe(resume: Callable[[], None]) -> None:
             def collect(reply: Any) -> None:
-                replies.append(reply)
+                replies.append(reply)  # of one name, so they come in order
                 if len(replies) == len(requests):
                     resume()
 
@@ -133,6 +136,8 @@ class Rebuild:
 def rebuild(door: Door, meta: Meta) -> bool:
     """Have a lost entry rebuilt and wait for it; says whether it succeeded."""
     txn = door.txn
+    if not txn.patient:
+        raise TooLong
     tier = txn.keyspace.tier
     job = tier.rebuilding.get(meta.sub)
     if job is None:

@@ -7,6 +7,10 @@ A Txn shows such a set as if its scores were `s#` rows: what is asked for is fet
 written waits here until the commit is through and then goes to Redis, which has to confirm it
 before the client hears of it. So the store is always ahead: a crash in between leaves an `i#` row
 that nobody refers to, never an index without its member.
+
+A Txn that needs all members gets them as they were when it asked for their number. They come in
+parts, and ZSCAN is sure to give those that nobody touches meanwhile; what others write meanwhile
+they note with its old score in the Txns that are reading (`Tier.readers`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,11 +21,13 @@ from stratakv.encodings.metas import ZSET, Meta
 from stratakv.encodings.rows import LONG_MEMBER, encode_score, index_of
 from stratakv.encodings.tier import MEMBERS_AT_ONCE, Request, entries
 from stratakv.encodings.txn import Txn
+from stratakv.errors import zset_store_away
 
 if TYPE_CHECKING:
     from stratakv.encodings.patient import PatientTxn
 
 LOADED_AT_ONCE: Final = 5000
+TRIES: Final = 3
 REMOTE: Final = 3
 REMOTE_HEAD: Final = bytes((ZSET, REMOTE))
 """Key-type and encode-version of a sorted set v3."""
@@ -60,11 +66,23 @@ class Remote:
         self.writes: dict[bytes, bytes | None] = {}
         self._complete = is_new
         self._sorted: list[bytes] | None = None
+        self._counted: int | None = None
+        self._before: dict[bytes, bytes | None] = {}
+        """What others have overwritten since the members were counted."""
 
     def count(self) -> int:
         """How many members Redis has."""
-        found: int = self._ask((b"ZCARD", self.name))
-        return found
+        if self._counted is None:
+            self._txn.keyspace.tier.readers.setdefault(self.name, []).append(self)
+            self._counted = self._ask((b"ZCARD", self.name))
+        return self._counted
+
+    def close(self) -> None:
+        """The command is over."""
+        readers = self._txn.keyspace.tier.readers
+        others = [reader for reader in readers.pop(self.name, ()) if reader is not self]
+        if others:
+            readers[self.name] = others
 
     def _ask(self, request: Request) -> Any:
         return self._txn.ask_storage((request,))[0]
@@ -114,17 +132,29 @@ class Remote:
 
     def _load(self) -> None:
         """Fetch all members, a part at a time."""
-        at = 0
-        while not self._complete:
-            words = (b"ZRANGE", self.name, at, at + LOADED_AT_ONCE - 1, b"WITHSCORES")
-            flat = self._ask(words)
+        for _ in range(TRIES):
+            if self._complete:
+                return
+            found = self._scan_all()
+            found.update(self._before)
+            self._known = {member: raw for member, raw in found.items() if raw is not None}
+            self._complete = self._counted is None or len(self._known) == self._counted
+        if not self._complete:  # the slot of a cluster was moved, and ZSCAN lost its way
+            raise zset_store_away("it changed while it was read")
+
+    def _scan_all(self) -> dict[bytes, bytes | None]:
+        found: dict[bytes, bytes | None] = {}
+        cursor = b"0"
+        while True:
+            asked = (b"ZSCAN", self.name, cursor, b"COUNT", LOADED_AT_ONCE)
+            cursor, flat = self._ask(asked)
             for index, score in zip(flat[::2], flat[1::2], strict=True):
                 member = self._member(index)
                 if member is not None:
-                    self._known[member] = encode_score(float(score))
-            at += LOADED_AT_ONCE
-            self._complete = len(flat) < 2 * LOADED_AT_ONCE
+                    found[member] = encode_score(float(score))
             self._txn.breathe()
+            if cursor == b"0":
+                return found
 
     def _member(self, index: bytes) -> bytes | None:
         if not index[0]:
@@ -133,6 +163,24 @@ class Remote:
         return self._txn.get(row) or self._txn.store.get(row)
 
     # the end
+
+    def prepare(self) -> bool:
+        """Know the old scores of what is to be overwritten if somebody reads them.
+
+        Says whether that took time: others may have begun to read meanwhile.
+        """
+        unknown = not self._complete and not self.writes.keys() <= self._known.keys()
+        if not unknown or self.name not in self._txn.keyspace.tier.readers:
+            return False
+        self.fetch(self.writes)
+        return True
+
+    def tell_readers(self) -> None:
+        """What is about to be overwritten stays as it is for those who are reading."""
+        for reader in self._txn.keyspace.tier.readers.get(self.name, ()):
+            if reader is not self:
+                for member in self.writes:
+                    reader._before.setdefault(member, self._known.get(member))
 
     def requests(self) -> Iterator[Request]:
         """What brings Redis up to date."""
@@ -155,6 +203,16 @@ class Remote:
 def is_remote(raw: bytes) -> bool:
     """Whether a `g#` row's value speaks of a sorted set v3."""
     return raw == REMOTE_HEAD
+
+
+def is_remote_meta(raw: bytes) -> bool:
+    """Whether a meta is that of a sorted set v3."""
+    return raw[1::-1] == REMOTE_HEAD
+
+
+def sub_of_meta(ns: bytes, row: bytes, raw: bytes) -> bytes:
+    """The prefix of the sub rows, out of a meta's row and value."""
+    return rows.sub_prefix(row, len(ns), int.from_bytes(raw[2:10], "big"))
 
 
 def sub_of_garbage(ns: bytes, row: bytes) -> bytes:

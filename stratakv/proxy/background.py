@@ -105,6 +105,7 @@ class Reencoding:
             txn.discard()
             raise
         finally:
+            txn.close()
             snapshot.close()
         return True
 

@@ -11,10 +11,11 @@ from time import perf_counter
 from typing import Any, Final
 
 from stratakv import errors
-from stratakv.encodings.txn import ROW_BUDGET, TooLong
+from stratakv.encodings.txn import ROW_BUDGET, TooLong, Unanswered
 from stratakv.errors import CommandError
 from stratakv.proxy.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.guards import LOCKED, PAUSED, READ_ONLY, READY, WATCHED, Guards
+from stratakv.proxy.inquiries import Inquiry
 from stratakv.proxy.locks import KeyLocks
 from stratakv.proxy.long_commands import LongCommand
 from stratakv.proxy.patience import Patience
@@ -225,6 +226,8 @@ class Dispatcher:
         """The command cannot end in this turn: it is too long, or waits for a key."""
         if isinstance(reason, WouldBlock):
             self.blocked.park(session, entry, request, reason)
+        elif isinstance(reason, Unanswered) and not entry.is_write:
+            Inquiry(self, session, entry, request).ask(reason.requests)
         else:
             self.start_long(session, entry, request)
 

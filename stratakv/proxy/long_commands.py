@@ -61,6 +61,7 @@ class LongCommand:
             txn.discard()
             self.session.reply(self._dispatcher.failed(self.entry, failure))
         finally:
+            txn.close()
             snapshot.close()
             self._show()
             self.seconds = perf_counter() - started

@@ -5,7 +5,8 @@ checked in Redis's way and refused in its words. Kept ones are accepted, remembe
 effect, because what they tune does not exist here. Facts cannot be set.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -117,6 +118,21 @@ class Settings:
         if text != self.show(name):
             raise Refused(IMMUTABLE)
         return Change(name, getattr(self._options, name.replace("-", "_")))
+
+    def check_together(self, changes: Sequence[Change]) -> None:
+        """Refuse, with the name in front, what does not go with the rest; raises `BadOption`.
+
+        A version that needs a Redis may be set along with it. Taking the Redis away is always
+        possible: keys are then served from the store.
+        """
+        wanted = copy(self._options)
+        for change in changes:
+            if change.name in self._own:
+                setattr(wanted, change.name.replace("-", "_"), change.value)
+        for change in changes:
+            kind, _, rest = change.name.partition("-")
+            if rest == "encoding":
+                declared_options.check_version(wanted, kind, change.value, change.name)
 
     def apply(self, change: Change) -> None:
         """Put a checked value into force."""

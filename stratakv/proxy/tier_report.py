@@ -11,6 +11,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from stratakv.storage.cache.cluster import Cluster
 from stratakv.storage.cache.contract import Cache
 from stratakv.storage.cache.link import Link
 
@@ -44,7 +45,7 @@ def _traffic(role: str, cache: Cache) -> dict[str, Any]:
     traffic = cache.traffic
     answered = sum(traffic.buckets)
     shown: dict[str, Any] = {f"{role}_breaker": cache.state}
-    if isinstance(cache, Link):
+    if isinstance(cache, Link | Cluster):
         shown[f"{role}_address"] = cache.address
         shown[f"{role}_reason"] = cache.reason
     shown |= {f"{role}_{name}": getattr(traffic, name) for name in TRAFFIC}

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv.encodings import metas
@@ -10,6 +11,7 @@ from stratakv.encodings.globs import compile_glob
 from stratakv.encodings.policies import Policy
 from stratakv.options import BadOption, PolicyRule
 from stratakv.storage.cache.address import parse_address
+from stratakv.storage.cache.cluster import Cluster
 from stratakv.storage.cache.contract import Cache, NoCache
 from stratakv.storage.cache.link import Link
 
@@ -59,7 +61,7 @@ class Tiering:
         """Use another Redis: nothing that the old one said counts any more."""
         link = getattr(self.tier, role)
         if url == self._urls[role]:
-            if isinstance(link, Link):
+            if not isinstance(link, NoCache):
                 link.timeout_seconds = self._timeout_seconds(role)
             return
         self._urls[role] = url
@@ -77,10 +79,29 @@ class Tiering:
             parse_address(url),
             timeout_seconds=self._timeout_seconds(role),
             on_loss=self.tier.doubt if role == "cache" else _nothing,
-            on_ready=self.check if role == "cache" else self._check_storage,
+            on_ready=self._ready_callback(role),
+            on_cluster=lambda: self._found_cluster(role, link),
         )
         link.start()
         return link
+
+    def _ready_callback(self, role: str) -> Callable[[], None]:
+        return self.check if role == "cache" else self._check_storage
+
+    def _found_cluster(self, role: str, link: Link) -> None:
+        """The Redis is a node of a cluster: use all of it."""
+        if getattr(self.tier, role) is not link:
+            return
+        cluster = Cluster(
+            self._server.loop,
+            link.address,
+            timeout_seconds=self._timeout_seconds(role),
+            on_loss=self.tier.doubt if role == "cache" else None,
+            on_ready=self._ready_callback(role),
+        )
+        setattr(self.tier, role, cluster)
+        link.close()
+        cluster.start()
 
     def _timeout_seconds(self, role: str) -> float:
         """A cache can be bypassed soon; where the scores are, waiting is better than an error."""
@@ -90,18 +111,28 @@ class Tiering:
     # the zset-store
 
     def _check_storage(self) -> None:
-        """A Redis that evicts would lose scores."""
-        self.tier.storage.ask((b"CONFIG", b"GET", b"maxmemory-policy"), self._judge_storage)
+        """A Redis that evicts would lose scores; of a cluster every node counts."""
+        nodes = list(self.tier.storage.nodes())
+        policies: list[Any] = []
 
-    def _judge_storage(self, reply: Any) -> None:
-        policy = reply[1].decode() if isinstance(reply, list) and len(reply) > 1 else ""
-        evicts = policy not in ("", "noeviction")
-        if isinstance(reply, Exception):
-            log.warning("whether the zset-store evicts is unknown: %s", reply)
-        refused = evicts and not self._options.zset_store_may_evict
-        self.tier.storage_refusal = EVICTING.format(policy) if refused else ""
-        if refused:
-            log.error("zset-store-url: %s", self.tier.storage_refusal)
+        def collect(reply: Any) -> None:
+            policies.append(reply)
+            if len(policies) == len(nodes):
+                self._judge_storage(policies)
+
+        for node in nodes:
+            node.ask((b"CONFIG", b"GET", b"maxmemory-policy"), collect)
+
+    def _judge_storage(self, replies: list[Any]) -> None:
+        refusal = ""
+        for reply in replies:
+            policy = reply[1].decode() if isinstance(reply, list) and len(reply) > 1 else ""
+            if isinstance(reply, Exception):
+                log.warning("whether the zset-store evicts is unknown: %s", reply)
+            if policy not in ("", "noeviction") and not self._options.zset_store_may_evict:
+                refusal = EVICTING.format(policy)
+                log.error("zset-store-url: %s", refusal)
+        self.tier.storage_refusal = refusal
         self._judged.set()
 
     async def verify(self) -> None:

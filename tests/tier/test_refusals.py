@@ -61,6 +61,35 @@ def test_a_zset_store_that_evicts_is_refused_unless_it_is_wanted(tmp_path: Path)
         redis.stop()
 
 
+def test_config_set_refuses_a_version_without_its_redis(tmp_path: Path) -> None:
+    redis = RedisServer(tmp_path / "redis").start()
+    server = StrataServer(tmp_path / "strata").start()
+    url = f"redis://127.0.0.1:{redis.port}"
+    try:
+        with server.client() as client:
+            for name, version, missing in (
+                ("hash-encoding", "2", b"cache-url"),
+                ("set-encoding", "3", b"cache-url"),
+                ("zset-encoding", "1", b"cache-url"),
+                ("zset-encoding", "3", b"zset-store-url"),
+            ):
+                refused = client.send("CONFIG", "SET", "maxclients", "77", name, version).raw
+                assert refused.startswith(b"-ERR CONFIG SET failed")
+                assert b"needs a " + missing in refused
+                assert client.send("CONFIG", "GET", name).frame.blobs()[1] == b"0"
+            assert client.send("CONFIG", "GET", "maxclients").frame.blobs()[1] == b"10000"
+            assert client.send("CONFIG", "SET", "hash-encoding", "1").raw == b"+OK\r\n"
+            both = ("zset-encoding", "2", "cache-url", url)
+            assert client.send("CONFIG", "SET", *both).raw == b"+OK\r\n"
+            assert client.send("CONFIG", "SET", "cache-url", "").raw == b"+OK\r\n"
+            assert client.send("ZADD", "z", "1", "a").raw == b":1\r\n"
+            again = client.send("CONFIG", "SET", "zset-encoding", "2").raw
+            assert b"needs a cache-url" in again
+    finally:
+        server.stop()
+        redis.stop()
+
+
 def test_addresses() -> None:
     place = parse_address("rediss://me:p%40ss@host:7000/3")
     assert (place.host, place.port, place.database, place.tls) == ("host", 7000, 3, True)

@@ -2,6 +2,7 @@
 
 from stratakv import errors
 from stratakv.errors import CommandError
+from stratakv.options import BadOption
 from stratakv.proxy.config_values import Refused
 from stratakv.proxy.helptext import help_of
 from stratakv.proxy.replies import OK, Reply, Status
@@ -44,6 +45,10 @@ def config_set(session: Session, *pairs: bytes) -> Reply:
             changes.append(settings.check(name.lower(), value.decode("utf-8", "surrogateescape")))
         except Refused as refusal:
             raise errors.config_refused(name.lower().encode("latin-1"), str(refusal)) from None
+    try:
+        settings.check_together(changes)
+    except BadOption as refusal:
+        raise errors.config_refused(refusal.name.encode(), refusal.allowed) from None
     for change in changes:
         settings.apply(change)
     return OK

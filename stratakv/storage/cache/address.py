@@ -1,5 +1,12 @@
-"""Addresses of a Redis: redis://, rediss:// and unix://, with user, password and database."""
+"""Addresses of a Redis: redis://, rediss:// and unix://, with user, password and database.
 
+    rediss://user:password@host:6380/0?ca=/etc/ca.pem&cert=/etc/client.pem&key=/etc/client.key
+
+`ca` is the file of the authorities that are trusted instead of the system's; `cert` and `key` are
+what we show of ourselves.
+"""
+
+import ssl
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -17,6 +24,18 @@ class Address:
     user: str = ""
     password: str = ""
     database: int = 0
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """How to speak TLS; None without it. Raises OSError for files that cannot be read."""
+        if not self.tls:
+            return None
+        context = ssl.create_default_context(cafile=self.ca or None)
+        if self.cert:
+            context.load_cert_chain(self.cert, self.key or None)
+        return context
 
     def __str__(self) -> str:
         """Without the password: this goes to logs."""
@@ -32,6 +51,8 @@ def parse_address(url: str) -> Address:
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     query = parse_qs(parts.query, strict_parsing=bool(parts.query))
     database = query.pop("db", ["0"])[0]
+    tls = parts.scheme == "rediss"
+    files = {name: query.pop(name)[0] for name in ("ca", "cert", "key") if tls and name in query}
     if query or parts.fragment:
         raise ValueError(url)
     if parts.scheme == "unix":
@@ -45,10 +66,11 @@ def parse_address(url: str) -> Address:
     return Address(
         host=parts.hostname,
         port=parts.port or DEFAULT_PORT,
-        tls=parts.scheme == "rediss",
+        tls=tls,
         user=user,
         password=password,
         database=_database(name),
+        **files,
     )
 
 

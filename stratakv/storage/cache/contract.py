@@ -1,16 +1,17 @@
 """What the encodings may ask of a cache: words go out, replies come back, in order.
 
 A cache is allowed to be slow, broken, emptied or away at any moment. It then answers `BYPASS`,
-which is never an error: whoever asked goes to the store. Two implementations: `NoCache`, and
-`Link`, which speaks to a Redis.
+which is never an error: whoever asked goes to the store. Three implementations: `NoCache`, `Link`,
+which speaks to a Redis, and `Cluster`, which has a link to each master of a Redis Cluster.
 
 Promises
-1. Requests reach the Redis in the order in which they were made, and so do the replies.
+1. Requests about one name reach the Redis in the order in which they were made. The replies of a
+   link come in that order too; those of a cluster need not.
 2. `on_loss` is called whenever a request may have been lost, before any later request is sent.
 3. A request is answered exactly once, after at most about the time-out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 
@@ -62,6 +63,18 @@ class Cache(Protocol):
     def tell(self, words: tuple[Word, ...], then: Then | None = None) -> None:
         """Send a change: as `ask`, for those who rarely want to know."""
 
+    def transact(self, requests: Sequence[tuple[Word, ...]], then: Then) -> None:
+        """Send changes that are done together or not at all; `then` gets an error if one failed.
+
+        Of several slots of a cluster, those of each slot are.
+        """
+
+    def together(self, one: bytes, other: bytes) -> bool:
+        """Whether a script may use both names."""
+
+    def nodes(self) -> "Iterable[Cache]":
+        """The single servers."""
+
     def close(self) -> None:
         """Answer what is open with `BYPASS`, and go away."""
 
@@ -83,6 +96,18 @@ class NoCache:
         """There is nobody to tell."""
         if then is not None:
             then(BYPASS)
+
+    def transact(self, requests: Sequence[tuple[Word, ...]], then: Then) -> None:
+        """There is nobody to tell."""
+        then(BYPASS)
+
+    def together(self, one: bytes, other: bytes) -> bool:
+        """Nothing stands in the way."""
+        return True
+
+    def nodes(self) -> "Iterable[Cache]":
+        """None."""
+        return ()
 
     def close(self) -> None:
         """Nothing to do."""

@@ -13,7 +13,7 @@ import random
 import re
 import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Final, cast
 
@@ -48,13 +48,17 @@ class Link(asyncio.Protocol):
         timeout_seconds: float = 0.05,
         on_loss: Callable[[], None] = lambda: None,
         on_ready: Callable[[], None] = lambda: None,
+        on_cluster: Callable[[], None] | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         self._loop = loop
         self.address = address
         self.timeout_seconds = timeout_seconds
-        self.traffic = Traffic()
+        self.traffic = traffic or Traffic()
         self._on_loss = on_loss
         self._on_ready = on_ready
+        self._on_cluster = on_cluster
+        """Called instead of `on_ready` if the server is a node of a Redis Cluster."""
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader()
         self._buffer: list[bytes] = []
@@ -90,8 +94,9 @@ class Link(asyncio.Protocol):
         if place.path:
             await self._loop.create_unix_connection(lambda: self, place.path)
             return
-        context = ssl.create_default_context() if place.tls else None
-        await self._loop.create_connection(lambda: self, place.host, place.port, ssl=context)
+        await self._loop.create_connection(
+            lambda: self, place.host, place.port, ssl=place.tls_context()
+        )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Introduce ourselves: nothing else is sent until that has worked."""
@@ -106,6 +111,8 @@ class Link(asyncio.Protocol):
         if self._ghost:
             self._send((b"CLIENT", b"KILL", *self._ghost), _ignore)
         self._send((b"CLIENT", b"INFO"), self._remember)
+        if self._on_cluster is not None:
+            self._send((b"INFO", b"cluster"), self._look_for_cluster)
         self._send((b"PING",), self._introduced)
 
     def _remember(self, reply: Any) -> None:
@@ -115,7 +122,12 @@ class Link(asyncio.Protocol):
         after what a new connection sends, it would undo newer writes.
         """
         found = _CLIENT_INFO.search(reply) if isinstance(reply, bytes) else None
-        self._ghost = (b"ID", found[1], b"ADDR", found[2]) if found else ()
+        if found:  # else this connection never carried a change, and an older one is still to end
+            self._ghost = (b"ID", found[1], b"ADDR", found[2])
+
+    def _look_for_cluster(self, reply: Any) -> None:
+        if self._on_cluster and isinstance(reply, bytes) and b"cluster_enabled:1" in reply:
+            self._on_cluster()
 
     def _introduction(self) -> list[tuple[Word, ...]]:
         place = self.address
@@ -168,6 +180,29 @@ class Link(asyncio.Protocol):
         self._on_loss()
         if then is not None:
             then(BYPASS)
+
+    def transact(self, requests: Sequence[tuple[Word, ...]], then: Then) -> None:
+        """Send changes that are done together or not at all."""
+        if len(requests) == 1 or not self.ready or self._buffered > UNSENT_BYTES:
+            self.ask(requests[0], then)
+            return
+        replies: list[Any] = []
+
+        def collect(reply: Any) -> None:
+            replies.append(reply)
+            if len(replies) == len(requests) + 2:
+                then(_outcome(replies))
+
+        for words in ((b"MULTI",), *requests, (b"EXEC",)):
+            self._send(words, collect)
+
+    def together(self, one: bytes, other: bytes) -> bool:
+        """One server has them all."""
+        return True
+
+    def nodes(self) -> "Iterable[Link]":
+        """Itself."""
+        return (self,)
 
     def _obeyed(self, reply: Any) -> None:
         """A change that was refused may leave something old behind: nothing there counts now."""
@@ -279,6 +314,15 @@ class Link(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         self.lose("closed")
+
+
+def _outcome(replies: list[Any]) -> Any:
+    """Of a transaction: what went wrong first, or the replies to its requests."""
+    done = replies[-1] if isinstance(replies[-1], list) else []
+    for reply in (*replies, *done):
+        if reply is BYPASS or isinstance(reply, Exception):
+            return reply
+    return done
 
 
 def _ignore(reply: Any) -> None:

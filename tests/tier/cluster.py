@@ -1,0 +1,120 @@
+"""A Redis Cluster of three masters on loopback, whose slots can be moved while it works."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.harness.servers import RedisServer, free_port
+from tests.harness.wire import WireClient
+
+NODES = 3
+SLOTS = 16384
+
+
+class Node(RedisServer):
+    """One master; its bus has a port of its own."""
+
+    def _argv(self) -> list[str]:
+        bus = ["--cluster-port", str(free_port()), "--cluster-node-timeout", "2000"]
+        return [*RedisServer._argv(self), "--cluster-enabled", "yes", *bus]
+
+
+@dataclass(slots=True)
+class RedisCluster:
+    """Started, joined, and all slots handed out."""
+
+    dir: Path
+    flags: tuple[str, ...] = ()
+    nodes: list[Node] = field(default_factory=list)
+
+    def start(self) -> RedisCluster:
+        self.nodes = [
+            Node(self.dir / f"node-{number}", flags=self.flags).start() for number in range(NODES)
+        ]
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes):
+            begin, end = number * SLOTS // NODES, (number + 1) * SLOTS // NODES - 1
+            with node.client() as client:
+                expect(client, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+                expect(client, "CLUSTER", "ADDSLOTSRANGE", str(begin), str(end))
+                if node is not first:
+                    bus = self._bus_port(first)
+                    expect(client, "CLUSTER", "MEET", "127.0.0.1", str(first.port), bus)
+        self.wait_until_agreed()
+        return self
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.stop()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.nodes[0].port}"
+
+    def _bus_port(self, node: Node) -> str:
+        with node.client() as client:
+            return client.send("CONFIG", "GET", "cluster-port").frame.blobs()[1].decode()
+
+    def wait_until_agreed(self) -> None:
+        """Until every node finds the cluster complete, and all say the same of the slots."""
+        deadline = time.monotonic() + 30
+        while not self._agrees():
+            assert time.monotonic() < deadline, [node.output()[-500:] for node in self.nodes]
+            time.sleep(0.05)
+
+    def _agrees(self) -> bool:
+        views = set()
+        for node in self.nodes:
+            with node.client() as client:
+                info = client.send("CLUSTER", "INFO").frame.data or b""
+                if b"cluster_state:ok" not in info or b"cluster_known_nodes:3" not in info:
+                    return False
+                frame = client.send("CLUSTER", "SLOTS").frame
+                found = [one.items for one in frame.items or ()]
+                views.add(
+                    frozenset((i[0].number, i[1].number, i[2].items[1].number) for i in found)
+                )
+        return len(views) == 1
+
+    def owner_of(self, slot: int) -> Node:
+        with self.nodes[0].client() as client:
+            for one in client.send("CLUSTER", "SLOTS").frame.items or ():
+                first, last, master = one.items[:3]
+                if first.number <= slot <= last.number:
+                    port = master.items[1].number
+                    return next(node for node in self.nodes if node.port == port)
+        raise AssertionError(f"slot {slot} has no master")
+
+    def move(self, slot: int, pause_seconds: float = 0.0) -> None:
+        """Give a slot to the next node, name by name, as an operator's tool does."""
+        source = self.owner_of(slot)
+        target = self.nodes[(self.nodes.index(source) + 1) % NODES]
+        with ExitStack() as stack:
+            to, origin, *rest = (
+                stack.enter_context(node.client())
+                for node in sorted(
+                    self.nodes, key=lambda one: (one is not target, one is not source)
+                )
+            )
+            ids = [one.send("CLUSTER", "MYID").frame.data or b"" for one in (to, origin)]
+            expect(to, "CLUSTER", "SETSLOT", str(slot), "IMPORTING", ids[1])
+            expect(origin, "CLUSTER", "SETSLOT", str(slot), "MIGRATING", ids[0])
+            time.sleep(pause_seconds)
+            while True:
+                asked = ("CLUSTER", "GETKEYSINSLOT", str(slot), "1")
+                names = origin.send(*asked).frame.blobs()
+                if not names:
+                    break
+                where = ("127.0.0.1", str(target.port), names[0], "0", "2000")
+                moved = origin.send("MIGRATE", *where).raw
+                assert moved in (b"+OK\r\n", b"+NOKEY\r\n"), moved
+                time.sleep(pause_seconds)
+            for client in (to, origin, *rest):
+                expect(client, "CLUSTER", "SETSLOT", str(slot), "NODE", ids[0])
+
+
+def expect(client: WireClient, *words: str | bytes) -> None:
+    assert client.send(*words).raw == b"+OK\r\n", words
