@@ -77,6 +77,12 @@ DIFFERENCES: Final = (
         "they are reclaimed by the clock alone: with DEBUG SET-ACTIVE-EXPIRE 0 DBSIZE counts them"
         " until it is turned on again, and CLIENT PAUSE does not keep them",
     ),
+    (
+        "Expired fields of hashes",
+        "they are deleted by the clock and by writers of the hash. A reader leaves them out but"
+        " deletes nothing: HLEN counts them until they are gone, as in Redis, and `hexpired` comes"
+        " when they are deleted",
+    ),
     ("LATENCY, MEMORY", "the doctors and the graph have their own words and drawing"),
     ("MEMORY USAGE", "the bytes of the key's rows in the store, before compression"),
     (

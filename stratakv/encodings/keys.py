@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from stratakv.encodings import metas, rows
+from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.globs import compile_glob, literal_prefix
 from stratakv.encodings.metas import HASH, LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
 from stratakv.encodings.numbers import parse_int
@@ -226,7 +227,7 @@ def encoding_name(txn: Txn, meta: Meta) -> bytes:
     if meta.type == SET:
         return b"intset" if _is_intset(txn, meta) else b"hashtable"
     if _is_listpack(txn, meta):
-        return b"listpack"
+        return b"listpackex" if meta.type == HASH and meta.encoding >= TIMED else b"listpack"
     return {HASH: b"hashtable", ZSET: b"skiplist"}[meta.type]
 
 

@@ -217,6 +217,9 @@ class Keyspace:
         """Called with (database, class, event, key) of what commands did, if anybody listens."""
         self.thinned: deque[tuple[bytes, bytes]] = deque(maxlen=64)
         """Ranges in which a long command deleted many rows: worth compacting."""
+        self.field_times_from: dict[bytes, bytes] = {}
+        """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
+        self.expired_fields = 0
         self.building: set[int] = set()
         """Versions that a long command is still writing: not garbage yet."""
 

@@ -177,6 +177,7 @@ def _stats(server: "Server") -> Fields:
         "instantaneous_output_kbps": f"{bytes_out / 1024:.2f}",
         "rejected_connections": stats.rejected_connections,
         **dict.fromkeys(("sync_full", "sync_partial_ok", "sync_partial_err"), 0),
+        "expired_subkeys": server.keyspace.expired_fields,
         "expired_keys": stats.expired_keys,
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": 0,

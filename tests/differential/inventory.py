@@ -35,6 +35,13 @@ NOT_RANDOM: Final = {
         "has several replies, and turns the connection into a stream: commands/test_pubsub",
     ),
     "STRATA": "our own, Redis does not know it",
+    **dict.fromkeys(
+        (
+            *("HEXPIRE", "HPEXPIRE", "HEXPIREAT", "HPEXPIREAT", "HPERSIST"),
+            *("HTTL", "HPTTL", "HEXPIRETIME", "HPEXPIRETIME"),
+        ),
+        "of Redis 7.4, where redis-server is 7.0: commands/test_field_times",
+    ),
 }
 
 CONTAINERS: Final = {

@@ -11,7 +11,9 @@ import pytest
 from tests.harness.servers import Process
 from tests.harness.wire import Frame, WireClient
 
-OUR_OWN = frozenset({"strata", "client|setinfo"})
+FIELD_TIMES = "hexpire hpexpire hexpireat hpexpireat httl hpttl hexpiretime hpexpiretime hpersist"
+OUR_OWN = frozenset({"strata", "client|setinfo", *FIELD_TIMES.split()})
+"""What Redis 7.0 does not know: our own, and commands of later versions."""
 
 
 class Info(NamedTuple):

@@ -67,6 +67,7 @@ def config_resetstat(session: Session) -> Reply:
     """Start the counters of INFO anew."""
     session.server.stats.reset()
     session.server.housekeeper.reclaimer.expired_keys = 0
+    session.server.keyspace.expired_fields = 0
     for entry in TABLE.values():
         for one in (entry, *entry.subcommands.values()):
             one.reset_stats()
