@@ -157,7 +157,11 @@ class Lua:
         letters, values = result[1], iter(result[2:])
         if len(letters) > SHORT and len(result) == 5:
             values = self._chunks(*result[2:])
-        return ResultReader(letters, values, run.resp3).read()
+        reader = ResultReader(letters, values, run.resp3)
+        reply = reader.read()
+        run.failures = reader.failures
+        run.failed = b"e" in letters or b"E" in letters
+        return reply
 
     def _chunks(self, values: Any, count: int, size: int) -> Iterator[Any]:
         for start in range(1, count + 1, size):
@@ -177,10 +181,17 @@ class Lua:
         return result
 
     def _fail(
-        self, run: Run, text: Any = None, source: bytes | None = None, line: bytes | None = None
+        self,
+        run: Run,
+        text: Any = None,
+        source: bytes | None = None,
+        line: bytes | None = None,
+        is_counted: bool | None = None,
     ) -> NoReturn:
         if text == OUT_OF_MEMORY:
             raise OutOfMemory
+        if not is_counted:
+            run.failures = [CommandError(text)]
         if source is not None and line is not None:
             text += b" script: %b, on %b:%b." % (run.name, source, line)
         raise ScriptError(text)

@@ -15,7 +15,7 @@ local gsub, match, find, sub, dump = string.gsub, string.match, string.find, str
 local HERE = getinfo(1, 'S').source
 local COUNT = 10000 -- instructions between two looks at the clock
 local READONLY = 'Attempt to modify a readonly table'
-local FAILED, ABORTED, ARRAY, STATUS = 1, 2, 3, 4 -- the second value of host.call, see runtime.py
+local FAILED, ABORTED, ARRAY, STATUS = 1, 2, 3, 4 -- the second value of host.call, see conversion.py
 
 -- read-only tables: an empty stand-in in front of the real one
 
@@ -121,7 +121,7 @@ local function settle(raising, value, how, ...)
     if how == ARRAY then return {...} end
     if how == STATUS then return {ok = value} end
     if how == ABORTED then abort() end
-    local failure = {err = value, ignore_error_stats_update = true}
+    local failure = {err = value, ignore_error_stats_update = how == FAILED or nil}
     if raising then error(failure, 0) end
     return failure
 end
@@ -422,7 +422,7 @@ local function special(letters, values, found, depth)
         return true
     end
     local value = field('err', 'string')
-    if value then return put('e', value) end
+    if value then return put(raw_rawget(found, 'ignore_error_stats_update') and 'E' or 'e', value) end
     value = field('ok', 'string')
     if value then return put('o', value) end
     value = field('double', 'number')
@@ -492,7 +492,8 @@ local function conclude(ok, value)
     if not ok then
         if type(value) ~= 'table' then return false, value end
         local text, source, line = value.err, value.source, value.line
-        return false, tostring(text), source and tostring(source), line and tostring(line)
+        return false, tostring(text), source and tostring(source), line and tostring(line),
+            value.ignore_error_stats_update and true
     end
     if #values > CHUNK then return true, concat(letters), values, #values, CHUNK end
     return true, concat(letters), unpack(values)
