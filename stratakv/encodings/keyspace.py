@@ -6,6 +6,7 @@ for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from stratakv.clock import Clock
 from stratakv.encodings import metas, rows
@@ -209,6 +210,8 @@ class Keyspace:
         """A row of collections without a count, and whether it was found from the end."""
         self.windows: dict[tuple[bytes, int, int], tuple[Meta, list[bytes]]] = {}
         """Ranges of lists that were read lately, with the meta that they are right for."""
+        self.forks: dict[bytes, Any] = {}
+        """What sampling.py has learned of the shape of large collections."""
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self._turns = 0
