@@ -86,6 +86,7 @@ class Lua:
                 b"call": self._call,
                 b"call_many": self._call_many,
                 b"tick": self._tick,
+                b"lacks": self._lacks,
                 b"reason": self._reason,
                 b"log": self._log,
                 b"setresp": self._setresp,
@@ -245,6 +246,13 @@ class Lua:
         except BaseException as failure:
             run.end(failure)
             return True
+
+    def _lacks(self, size: float) -> bool:
+        """Whether so many bytes are more than there is room for; the script has to end then."""
+        if self._run is None or size <= self._limit - self._used():
+            return False
+        self._run.end(OutOfMemory())
+        return True
 
     def _reason(self) -> bytes:
         return self._run.reason if self._run is not None else b""

@@ -274,6 +274,20 @@ local lib_table = copy(table, 'concat foreach foreachi getn insert maxn remove s
 local lib_math = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge
     ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
 lib_math.random, lib_math.randomseed = random, randomseed
+
+local rep, LARGE = string.rep, 1048576
+
+-- Refused before it is built: that alone would hold up everybody.
+function lib_string.rep(text, count)
+    if type(text) ~= 'string' and type(text) ~= 'number' then
+        error("bad argument #1 to 'rep' (string expected, got "
+            .. (text == nil and 'no value' or type(text)) .. ')', 2)
+    end
+    local size = #tostring(text) * integer(count, 2, 'rep')
+    if size > LARGE and host.lacks(size) then abort() end
+    return rep(text, count)
+end
+
 local lib_coroutine = copy(coroutine, 'resume running status yield')
 
 local function watched(body, name)
