@@ -65,7 +65,8 @@ DIFFERENCES: Final = (
     (
         "INFO",
         "used_memory is the resident size of the process; sections Store, Cache and GC are our own;"
-        " latencies are known to a power of two",
+        " latencies are known to a power of two; of a reader of several keys, keyspace_hits counts"
+        " one unless it is MGET, EXISTS or TOUCH",
     ),
     (
         "OBJECT IDLETIME, OBJECT FREQ",

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 from stratakv.encodings import metas, rows
 from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.globs import compile_glob, literal_prefix
+from stratakv.encodings.lookups import LOOKUPS
 from stratakv.encodings.metas import HASH, LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
 from stratakv.encodings.numbers import parse_int
 from stratakv.encodings.txn import Txn
@@ -38,7 +39,9 @@ def delete(txn: Txn, keys: tuple[bytes, ...]) -> int:
 
 def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """How many of the keys exist; one that is named twice counts twice."""
-    return sum([txn.find(key) is not None for key in keys])
+    found = sum([txn.find(key) is not None for key in keys])
+    LOOKUPS.further += len(keys) - 1
+    return found
 
 
 def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bool:
