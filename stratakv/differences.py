@@ -35,8 +35,7 @@ DIFFERENCES: Final = (
     ),
     (
         "CLIENT LIST",
-        "buffers that do not exist here are 0, and `cmd` is the last command on the connection or"
-        " the server, not the last one on keys",
+        "buffers that do not exist here are 0",
     ),
     ("CLIENT TRACKING", "client-side caching cannot be turned on"),
     (
