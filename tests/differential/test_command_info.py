@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.differential.inventory import LATER
 from tests.harness.servers import Process
 from tests.harness.wire import Frame, WireClient
 
-FIELD_TIMES = "hexpire hpexpire hexpireat hpexpireat httl hpttl hexpiretime hpexpiretime hpersist"
-OUR_OWN = frozenset({"strata", "client|setinfo", *FIELD_TIMES.split()})
+OUR_OWN = frozenset({"strata", "client|setinfo", *(name.lower() for name in LATER)})
 """What Redis 7.0 does not know: our own, and commands of later versions."""
 
 
