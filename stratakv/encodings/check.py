@@ -11,7 +11,8 @@ What is held to
 4.  A sorted set's `s#` and `k#` rows agree both ways.
 5.  Metas with an expire-time and `e#` rows agree both ways.
 6.  `n#` and `x#` are exact.
-7.  Every sub row belongs to a live incarnation or to one queued in `g#`, never to both.
+7.  A field's expire-time has its `i#` and its `k#` row, and the hash a `t#` row for the first.
+8.  Every sub row belongs to a live incarnation or to one queued in `g#`, never to both.
 
 Rows of a dropped namespace (`d#`) are on their way out and not looked at.
 """
@@ -24,6 +25,7 @@ from typing import NamedTuple
 
 from stratakv.encodings import metas, rows
 from stratakv.encodings.check_streams import check_stream
+from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.metas import HASH, LIST, SET, STREAM, STRING, ZSET, Meta
 from stratakv.errors import CommandError, StoreUnavailable, quote
 from stratakv.storage.engine import Reader
@@ -43,6 +45,7 @@ _SINGLE_ROWS = frozenset(
 )
 _SUB_KINDS = {
     **{(HASH, version): (rows.SUB,) for version in range(4)},
+    **{(HASH, version): rows.PATH_PREFIXES for version in (4, 5)},
     **{(SET, version): (rows.SUB,) for version in range(4)},
     (LIST, 0): (rows.SUB,),
     (STREAM, 0): (rows.SUB,),
@@ -184,6 +187,7 @@ class Checker:
         yield from self._check_total(ns, rows.LIVE, "keys", live)
         yield from self._check_total(ns, rows.EXPIRING, "keys with an expire-time", expiring)
         yield from self._check_index(ns)
+        yield from self._check_field_index(ns)
         yield from self._check_queue(ns)
         for prefix in (rows.SUB, rows.ORDER, rows.INDEX):
             yield from self._check_owners(ns, prefix)
@@ -211,6 +215,8 @@ class Checker:
             yield from check_stream(self._reader, key, meta, self._count)
         elif meta.type != STRING:
             yield from self._check_collection(meta)
+        if meta.type == HASH and meta.encoding >= TIMED:
+            yield from self._check_first_time(ns, key, meta)
 
     def _check_list(self, meta: Meta) -> Iterator[str]:
         assert isinstance(meta.extra, tuple)
@@ -240,6 +246,8 @@ class Checker:
     def _check_row(self, meta: Meta, kind: bytes, name: bytes, value: bytes) -> Iterator[str]:
         if meta.type == SET and value:
             yield f"member {_shown(name)} has a value"
+        elif meta.type == HASH:
+            yield from self._check_field(meta, kind, name, value)
         elif meta.type == ZSET and kind == rows.SUB:
             yield from self._check_member(meta, name, value)
         elif kind == rows.ORDER:
@@ -248,6 +256,26 @@ class Checker:
                 yield f"k# row of member {_shown(member)} has no s# row of that score"
         elif kind == rows.INDEX and rows.index_of(value) != name:
             yield f"i# row of member {_shown(value)} has another member's name"
+
+    def _check_field(self, meta: Meta, kind: bytes, name: bytes, value: bytes) -> Iterator[str]:
+        if kind == rows.ORDER:
+            at_ms, field = name[:8], name[8:]
+            if value or self._reader.get(meta.index + field) != at_ms:
+                yield f"k# row of field {_shown(field)} has no i# row of that time"
+        elif kind == rows.INDEX:
+            if self._reader.get(meta.order + value + name) is None:
+                yield f"field {_shown(name)} has no k# row of its time"
+            if self._reader.get(meta.sub + name) is None:
+                yield f"field {_shown(name)} has a time but no s# row"
+
+    def _check_first_time(self, ns: bytes, key: bytes, meta: Meta) -> Iterator[str]:
+        first = self._first(meta.order, rows.end_of(meta.order))
+        if first is None:
+            yield "is of a version with expire-times but has none"
+            return
+        at_ms = int.from_bytes(first[len(meta.order) : len(meta.order) + 8], "big")
+        if self._reader.get(rows.field_expiry_row(ns, at_ms, meta.version, key)) != b"":
+            yield f"has a field that expires at {at_ms} but no t# row"
 
     def _check_member(self, meta: Meta, member: bytes, score: bytes) -> Iterator[str]:
         if len(score) != 8 or math.isnan(rows.decode_score(score)):
@@ -279,6 +307,16 @@ class Checker:
             meta = self._find(ns, key)
             if meta is None or meta.expire_ms != expire_ms:
                 yield Problem(ns[:-1], key, f"e# row for {expire_ms} without such a key")
+
+    def _check_field_index(self, ns: bytes) -> Iterator[Problem]:
+        """Whatever has a `t#` row has fields that expire then, and none before."""
+        for row in self._keys_of(rows.FIELD_EXPIRY + ns):
+            self._count()
+            expire_ms, version, key = rows.parse_field_expiry_row(ns, row)
+            order = rows.ORDER + rows.sub_prefix(rows.meta_row(ns, key), len(ns), version)[2:]
+            first = self._first(order, rows.end_of(order)) or b""
+            if first[len(order) : len(order) + 8] != rows.U64.pack(expire_ms):
+                yield Problem(ns[:-1], key, f"t# row for {expire_ms} without such a field")
 
     def _check_queue(self, ns: bytes) -> Iterator[Problem]:
         for row in self._keys_of(rows.GARBAGE + ns):

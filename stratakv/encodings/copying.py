@@ -6,13 +6,14 @@ incarnation with every row written again, and it keeps type, encode-version and 
     rows of a copy       type
     none                 string
     "s#"                 hash, set, list, stream, zset v1
+    "s#", "k#" and "i#"  hash v4 and v5, and a "t#" row
     "s#" and "k#"        zset v0
     "s#" and "i#"        zset v2
     "i#"                 zset v3, and its scores in Redis
 """
 
-from stratakv.encodings import rows
-from stratakv.encodings.metas import STRING, ZSET, Meta
+from stratakv.encodings import field_times, rows
+from stratakv.encodings.metas import HASH, STRING, ZSET, Meta
 from stratakv.encodings.txn import Txn
 from stratakv.encodings.zset_remote import opened
 
@@ -32,12 +33,15 @@ def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
     meta = source_meta
     if type(meta.extra) is int:
         txn.expect_work(meta.extra * len(_prefixes(meta)))
+    first_ms = field_times.first_ms(txn, meta) if meta.type == HASH else None
     copy = target.create(key, meta.type, meta.extra, meta.expire_ms, meta.encoding)
     for prefix in _prefixes(meta):
         source, destination = prefix + meta.sub[2:], prefix + copy.sub[2:]
         size = len(source)
         for row, value in txn.scan(source, rows.end_of(source)):
             target.put(destination + row[size:], value)
+    if first_ms is not None:
+        field_times.enlist(target, key, copy, first_ms)
 
 
 def copy_key(txn: Txn, source: bytes, target: Txn, key: bytes, *, replace: bool) -> bool:
@@ -70,4 +74,6 @@ def rename(txn: Txn, meta: Meta, source: bytes, key: bytes) -> None:
 def _prefixes(meta: Meta) -> tuple[bytes, ...]:
     if meta.type == STRING:
         return ()
+    if meta.type == HASH and meta.encoding >= field_times.TIMED:
+        return rows.PATH_PREFIXES
     return _ZSET_PREFIXES[meta.encoding] if meta.type == ZSET else (rows.SUB,)

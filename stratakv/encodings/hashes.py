@@ -5,13 +5,17 @@
     "s#" | path | field  -> value
 
 Encode-versions 2 and 3 have the rows of 0 and 1, and entries in the Redis tier (see cached.py).
+Versions 4 and 5 are 0 and 1 with fields that have expire-times (see field_times.py).
 """
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
+from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import cached, members, sampling
+from stratakv.encodings import cached, field_times, members, sampling
+from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.members import BREATHE_EVERY
 from stratakv.encodings.metas import HASH, Meta
 from stratakv.encodings.numbers import (
@@ -27,6 +31,7 @@ from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
 
 Pair = tuple[bytes, bytes]
+_NONE: Final[frozenset[bytes]] = frozenset()
 
 
 def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
@@ -38,6 +43,8 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     row = meta.sub + field
     known = meta.extra
     if meta.encoding > 1:
+        if meta.encoding >= TIMED:
+            return _assign_timed(txn, key, meta, (field, value))
         txn.note(meta, field)
     if known is None:
         txn.put(row, value)
@@ -61,11 +68,25 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     if meta is None:
         meta = members.begin(txn, key, HASH, 0)
     elif meta.encoding > 1:
+        if meta.encoding >= TIMED:
+            return _assign_timed(txn, key, meta, pairs)
         for field in pairs[::2]:
             txn.note(meta, field)
+    return _put_all(txn, key, meta, pairs)
+
+
+def _assign_timed(
+    txn: Txn, key: bytes, meta: Meta, pairs: Sequence[bytes], *, keep: bool = False
+) -> int:
+    """As `assign_all`; the fields lose their expire-times, unless they are to `keep` them."""
+    left = field_times.prepare(txn, key, meta, () if keep else pairs[::2])
+    return _put_all(txn, key, left or members.begin(txn, key, HASH, 0), pairs)
+
+
+def _put_all(txn: Txn, key: bytes, meta: Meta, pairs: Sequence[bytes]) -> int:
     if meta.extra is None:
-        _put_all(txn, meta, pairs)
-        return fields
+        _put_blindly(txn, meta, pairs)
+        return len(pairs) // 2
     sub = meta.sub
     new = 0
     for field, value in zip(pairs[::2], pairs[1::2], strict=True):
@@ -77,7 +98,7 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     return new
 
 
-def _put_all(txn: Txn, meta: Meta, pairs: Sequence[bytes]) -> None:
+def _put_blindly(txn: Txn, meta: Meta, pairs: Sequence[bytes]) -> None:
     sub = meta.sub
     for number, (field, value) in enumerate(zip(pairs[::2], pairs[1::2], strict=True)):
         txn.put(sub + field, value)
@@ -99,6 +120,8 @@ def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     if meta is None:
         return None
     if meta.encoding > 1:
+        if meta.encoding >= TIMED:
+            return field_times.value(txn, meta, field)
         found = cached.fields(txn, meta, (field,))
         if found is not None:
             return found[0]
@@ -108,7 +131,14 @@ def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
 def _stored(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     """As `find`, for writers: they decide by what is stored."""
     meta = txn.expect(key, HASH)
-    return None if meta is None else txn.get(meta.sub + field)
+    return None if meta is None else value_in(txn, meta, field)
+
+
+def value_in(txn: Txn, meta: Meta, field: bytes) -> bytes | None:
+    """The stored value of a live field, or None. Requires: the key is a hash."""
+    if meta.encoding >= TIMED:
+        return field_times.value(txn, meta, field)
+    return txn.get(meta.sub + field)
 
 
 def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
@@ -117,6 +147,8 @@ def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None
     if meta is None:
         return [None] * len(fields)
     if meta.encoding > 1:
+        if meta.encoding >= TIMED:
+            return [field_times.value(txn, meta, field) for field in fields]
         found = cached.fields(txn, meta, fields)
         if found is not None:
             return found
@@ -125,14 +157,22 @@ def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None
 
 
 def count(txn: Txn, key: bytes) -> int:
-    """The number of fields."""
+    """The number of fields; as in Redis, those that expired but are not deleted yet included."""
     meta = txn.expect(key, HASH)
     return 0 if meta is None else members.count(txn, meta)
 
 
+def _hidden(txn: Txn, meta: Meta) -> frozenset[bytes]:
+    """Fields whose time has passed."""
+    return field_times.due(txn, meta) if meta.encoding >= TIMED else _NONE
+
+
 def remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
-    """Delete fields; see `members.remove`."""
-    return members.remove(txn, key, txn.expect(key, HASH), fields)
+    """Delete fields, as in Redis also those whose time has passed; see `members.remove`."""
+    meta = txn.expect(key, HASH)
+    if meta is not None and meta.encoding >= TIMED:
+        meta = field_times.prepare(txn, key, meta, fields, limit=0)
+    return members.remove(txn, key, meta, fields)
 
 
 def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
@@ -141,7 +181,9 @@ def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
     if meta is None:
         return 0, ()
     if meta.encoding > 1:
-        found = cached.pairs(txn, meta)
+        if hidden := _hidden(txn, meta):
+            return _live_pairs(txn, meta, hidden)
+        found = _cached_pairs(txn, meta)
         if found is not None:
             return len(found), found
     return members.measure(txn, meta), members.each_pair(txn, meta)
@@ -153,7 +195,10 @@ def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     if meta is None:
         return 0, ()
     if meta.encoding > 1:
-        found = cached.pairs(txn, meta)
+        if hidden := _hidden(txn, meta):
+            length, pairs = _live_pairs(txn, meta, hidden)
+            return length, (field for field, _ in pairs)
+        found = _cached_pairs(txn, meta)
         if found is not None:
             return len(found), [field for field, _ in found]
     return members.measure(txn, meta), members.each(txn, meta)
@@ -165,12 +210,32 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     if meta is None:
         return 0, ()
     if meta.encoding > 1:
-        pairs = cached.pairs(txn, meta)
+        if hidden := _hidden(txn, meta):
+            length, live = _live_pairs(txn, meta, hidden)
+            return length, (value for _, value in live)
+        pairs = _cached_pairs(txn, meta)
         if pairs is not None:
             return len(pairs), [value for _, value in pairs]
     length = members.measure(txn, meta)
     found = txn.scan(meta.sub, end_of(meta.sub))
     return length, map(itemgetter(1), found)
+
+
+def _cached_pairs(txn: Txn, meta: Meta) -> list[Pair] | None:
+    return None if meta.encoding >= TIMED else cached.pairs(txn, meta)
+
+
+def _live_pairs(txn: Txn, meta: Meta, hidden: frozenset[bytes]) -> tuple[int, Iterable[Pair]]:
+    """As `everything`, without the hidden fields."""
+    length = members.measure(txn, meta) - len(hidden)
+    return length, (pair for pair in members.each_pair(txn, meta) if pair[0] not in hidden)
+
+
+def page(txn: Txn, meta: Meta, cursor: int, wanted: int) -> tuple[int, Sequence[Pair]]:
+    """The next cursor (0 at the end) and about `wanted` fields with their values."""
+    following, found = members.page(txn, meta, cursor, wanted)
+    hidden = _hidden(txn, meta)
+    return following, [pair for pair in found if pair[0] not in hidden] if hidden else found
 
 
 def increment(txn: Txn, key: bytes, field: bytes, amount: int) -> int:
@@ -182,7 +247,7 @@ def increment(txn: Txn, key: bytes, field: bytes, amount: int) -> int:
     new = old + amount
     if not INT64_MIN <= new <= INT64_MAX:
         raise CommandError(errors.OVERFLOW)
-    assign(txn, key, field, b"%d" % new)
+    _change(txn, key, field, b"%d" % new)
     return new
 
 
@@ -200,8 +265,17 @@ def increment_float(txn: Txn, key: bytes, field: bytes, amount: bytes) -> bytes:
     if total is None:
         raise CommandError(errors.NAN_OR_INFINITY)
     value = format_long_double(total)
-    assign(txn, key, field, value)
+    _change(txn, key, field, value)
     return value
+
+
+def _change(txn: Txn, key: bytes, field: bytes, value: bytes) -> None:
+    """As `assign`; the field keeps its expire-time."""
+    meta = txn.expect(key, HASH)
+    if meta is not None and meta.encoding >= TIMED:
+        _assign_timed(txn, key, meta, (field, value), keep=True)
+    else:
+        assign(txn, key, field, value)
 
 
 def _or_zero(text: bytes | None) -> bytes:
@@ -211,13 +285,37 @@ def _or_zero(text: bytes | None) -> bytes:
 def random_field(txn: Txn, key: bytes) -> bytes | None:
     """A field, or None."""
     meta = txn.expect(key, HASH)
-    return None if meta is None else sampling.one(txn, meta)
+    if meta is None:
+        return None
+    if hidden := _hidden(txn, meta):
+        _, found = _random_live(txn, meta, hidden, 1)
+        return next(iter(found), None)
+    return sampling.one(txn, meta)
 
 
 def random_fields(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
     """`wanted` different fields (all, if there are no more); with repeats if negative."""
     meta = txn.expect(key, HASH)
-    return (0, ()) if meta is None else members.random_members(txn, meta, wanted)
+    return (0, ()) if meta is None else _random_fields(txn, meta, wanted)
+
+
+def _random_fields(txn: Txn, meta: Meta, wanted: int) -> tuple[int, Iterable[bytes]]:
+    if hidden := _hidden(txn, meta):
+        return _random_live(txn, meta, hidden, wanted)
+    return members.random_members(txn, meta, wanted)
+
+
+def _random_live(
+    txn: Txn, meta: Meta, hidden: frozenset[bytes], wanted: int
+) -> tuple[int, Sequence[bytes]]:
+    """The same out of a hash that has fields whose time has passed: all are read."""
+    txn.expect_work(abs(wanted))
+    found = [field for field in members.each(txn, meta) if field not in hidden]
+    if wanted < 0:
+        chosen = random.choices(found, k=-wanted) if found else []
+    else:
+        chosen = random.sample(found, min(wanted, len(found)))
+    return len(chosen), chosen
 
 
 def random_pairs(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[Pair]]:
@@ -225,7 +323,7 @@ def random_pairs(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[Pair]
     meta = txn.expect(key, HASH)
     if meta is None:
         return 0, ()
-    length, fields = members.random_members(txn, meta, wanted)
+    length, fields = _random_fields(txn, meta, wanted)
     txn.expect_work(2 * length)
     pairs = _with_values(txn, meta, fields)
     return length, pairs if txn.patient else list(pairs)

@@ -9,6 +9,7 @@ and joins runs by the steps that Redis takes, and not by better ones.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -24,8 +25,12 @@ _JOIN_STEPS: Final = 5
 _XZERO_BIT: Final = 0x40
 _VALUE_BIT: Final = 0x80
 
-_SHORT = re.compile(rb"[\x00-\x3f\x80-\xff]{1,64}")
-"""Opcodes of one byte: from an opcode's start, all until the next XZERO."""
+_MARK_BYTES: Final = 16
+_LONG_WALK: Final = 2 * _MARK_BYTES
+_JOINED_BYTES: Final = 2 * _JOIN_STEPS
+
+_SHORT = re.compile(rb"[\x00-\x3f\x80-\xff]{1,16}")
+"""Opcodes of one byte: from an opcode's start, some until the next XZERO."""
 
 _SPANS: Final = bytes((op & 3) + 1 if op & _VALUE_BIT else (op & 63) + 1 for op in range(256))
 _PIECES: Final = tuple(
@@ -83,63 +88,96 @@ def expand(raw: bytes) -> bytes:
 
 
 class Editor:
-    """Raises single registers. Rising indexes are found from where the last one was."""
+    """Raises single registers. It remembers where some opcodes begin, so that none is far away.
 
-    __slots__ = ("_far", "_far_first", "_last", "raw")
+    Looking through all opcodes takes up to 100 us, a register among known ones about 5 us.
+    """
+
+    __slots__ = ("_firsts", "_places", "raw")
 
     def __init__(self, raw: bytes) -> None:
         self.raw = bytearray(raw)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._far = self._far_first = 0
-        self._last = -1
+        self._places, self._firsts = [0], [0]
+        """Where some opcodes begin, and the first register of each."""
 
     def raise_register(self, index: int, value: int, room: int) -> bool | None:
         """Make a register at least `value`; says if it was less, None if that takes too much room.
 
         `room` is how long the opcodes may get. Requires: 0 < value <= 32. Raises `Malformed`.
         """
+        raw = self.raw
         at, first, before = self._find(index)
-        op = self.raw[at]
+        op = raw[at]
         if op & _VALUE_BIT:
             old, width, span = ((op >> 2) & 31) + 1, 1, _SPANS[op]
             if old >= value:
                 return False
         elif op & _XZERO_BIT:
-            old, width, span = 0, 2, _xzero_span(self.raw, at)
+            old, width, span = 0, 2, _xzero_span(raw, at)
         else:
             old, width, span = 0, 1, _SPANS[op]
         parts = _run(old, index - first) + _run(value, 1) + _run(old, first + span - 1 - index)
-        growth = len(parts) - width
-        if growth > 0 and len(self.raw) + growth > room:
+        size, growth = len(raw), len(parts) - width
+        if growth > 0 and size + growth > room:
             return None
-        self.raw[at : at + width] = parts
+        raw[at : at + width] = parts
         self._join(before)
+        self._move_marks(before, at + width + _JOINED_BYTES, len(raw) - size)
         return True
 
     def _find(self, index: int) -> tuple[int, int, int]:
         """(where the opcode of a register is, its first register, where the opcode before is)."""
-        if index <= self._last:
-            self._forget()
-        raw = self.raw
-        at, first = self._far, self._far_first
-        far = before = (at, first)
-        while at < len(raw):
-            spans, width = _spans_from(raw, at)
-            total = sum(spans)
-            if index >= first + total and len(spans) > 2:
-                at += len(spans) - 2
-                first += total - spans[-2] - spans[-1]
-                spans = spans[-2:]
-            for span in spans:
-                if index < first + span:
-                    (self._far, self._far_first), self._last = far, index
-                    return at, first, before[0]
-                far, before = before, (at, first)
-                at += width
-                first += span
-        raise Malformed
+        if index >= self._firsts[-1]:
+            self._look_up_to(index)
+        mark = bisect_right(self._firsts, index) - 1
+        found = self._walk(mark, index)
+        if mark and found[0] == self._places[mark]:
+            found = self._walk(mark - 1, index)  # the opcode before is wanted too
+        return found
+
+    def _walk(self, mark: int, index: int) -> tuple[int, int, int]:
+        raw, spans = self.raw, _SPANS
+        at = before = self._places[mark]
+        first = self._firsts[mark]
+        end = min(len(raw), at + _LONG_WALK)
+        while at < end:
+            op = raw[at]
+            is_long = op & 0xC0 == _XZERO_BIT
+            span = _xzero_span(raw, at) if is_long else spans[op]
+            if index < first + span:
+                return at, first, before
+            before = at
+            at += 2 if is_long else 1
+            first += span
+        if at >= len(raw):
+            raise Malformed
+        self._places.insert(mark + 1, at)
+        self._firsts.insert(mark + 1, first)
+        at, first, following = self._walk(mark + 1, index)
+        return at, first, before if following == at else following
+
+    def _look_up_to(self, index: int) -> None:
+        """Put marks on the way to a register that is behind the last one."""
+        raw, places, firsts = self.raw, self._places, self._firsts
+        at, first = places[-1], firsts[-1]
+        while at < len(raw) and first <= index:
+            if at >= places[-1] + _MARK_BYTES:
+                places.append(at)
+                firsts.append(first)
+            run = _SHORT.match(raw, at)
+            if run is None:
+                first += _xzero_span(raw, at)
+                at += 2
+            else:
+                first += sum(run[0].translate(_SPANS))
+                at = run.end()
+
+    def _move_marks(self, start: int, stop: int, growth: int) -> None:
+        """Opcodes changed from `start` to `stop`: forget the marks there, move those behind."""
+        places, firsts = self._places, self._firsts
+        low, high = bisect_right(places, start), bisect_right(places, stop)
+        places[low:] = [place + growth for place in places[high:]]
+        del firsts[low:high]
 
     def _join(self, at: int) -> None:
         """Join equal neighbours among the five opcodes from here on."""
@@ -157,14 +195,6 @@ class Editor:
                 raw[at : at + 2] = bytes((op & 0xFC | (run - 1),))
             else:
                 at += 1
-
-
-def _spans_from(raw: bytearray, at: int) -> tuple[bytes | tuple[int], int]:
-    """The registers of each of the next opcodes, which all have as many bytes as it says."""
-    run = _SHORT.match(raw, at)
-    if run is None:
-        return (_xzero_span(raw, at),), 2
-    return run[0].translate(_SPANS), 1
 
 
 def _xzero_span(raw: bytes | bytearray, at: int) -> int:

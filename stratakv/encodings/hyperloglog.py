@@ -38,6 +38,13 @@ _BYTES_PER_WORK: Final = 16
 _BREATHE_EVERY: Final = 64
 
 
+EDITORS_KEPT: Final = 64
+_editors: dict[bytes, hll_sparse.Editor] = {}
+"""Editors by the opcodes they stand at, so that the next element need not look through them all.
+
+An editor is never wrong about its opcodes, whichever key they are of, stored or not.
+"""
+
 # the format
 
 
@@ -152,7 +159,7 @@ def raise_registers(sketch: Sketch, changes: Iterable[tuple[int, int]]) -> bool:
     if sketch.is_dense:
         return _raise_dense(sketch, changes)
     remaining = iter(changes)
-    editor = hll_sparse.Editor(sketch.body)
+    editor = _editors.pop(sketch.body, None) or hll_sparse.Editor(sketch.body)
     changed = False
     for index, value in remaining:
         done = _raise_sparse(editor, index, value)
@@ -165,6 +172,9 @@ def raise_registers(sketch: Sketch, changes: Iterable[tuple[int, int]]) -> bool:
         changed |= done
     if changed:
         sketch.body = bytes(editor.raw)
+    if len(_editors) >= EDITORS_KEPT:
+        _editors.clear()
+    _editors[sketch.body] = editor
     return changed
 
 

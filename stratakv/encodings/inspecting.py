@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from stratakv.encodings import metas, rows
+from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.metas import HASH, NO_EXPIRY, SET, ZSET, Meta
 from stratakv.encodings.tier import Request, Tier
 from stratakv.encodings.txn import Txn
@@ -66,6 +67,8 @@ def describe(meta: Meta) -> Iterator[str]:
 
 def is_tiered(meta: Meta) -> bool:
     """Whether the version has entries in Redis."""
+    if meta.type == HASH and meta.encoding >= TIMED:
+        return False
     return meta.encoding > (0 if meta.type == ZSET else 1)
 
 

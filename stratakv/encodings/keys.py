@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from stratakv.encodings import metas, rows
+from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.globs import compile_glob, literal_prefix
+from stratakv.encodings.lookups import LOOKUPS
 from stratakv.encodings.metas import HASH, LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
 from stratakv.encodings.numbers import parse_int
 from stratakv.encodings.txn import Txn
@@ -37,7 +39,9 @@ def delete(txn: Txn, keys: tuple[bytes, ...]) -> int:
 
 def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """How many of the keys exist; one that is named twice counts twice."""
-    return sum([txn.find(key) is not None for key in keys])
+    found = sum([txn.find(key) is not None for key in keys])
+    LOOKUPS.further += len(keys) - 1
+    return found
 
 
 def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bool:
@@ -226,7 +230,7 @@ def encoding_name(txn: Txn, meta: Meta) -> bytes:
     if meta.type == SET:
         return b"intset" if _is_intset(txn, meta) else b"hashtable"
     if _is_listpack(txn, meta):
-        return b"listpack"
+        return b"listpackex" if meta.type == HASH and meta.encoding >= TIMED else b"listpack"
     return {HASH: b"hashtable", ZSET: b"skiplist"}[meta.type]
 
 

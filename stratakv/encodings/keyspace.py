@@ -6,6 +6,7 @@ for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from stratakv.clock import Clock
 from stratakv.encodings import metas, rows
@@ -217,6 +218,8 @@ class Keyspace:
         """A row of collections without a count, and whether it was found from the end."""
         self.windows: dict[tuple[bytes, int, int], tuple[Meta, list[bytes]]] = {}
         """Ranges of lists that were read lately, with the meta that they are right for."""
+        self.forks: dict[bytes, Any] = {}
+        """What sampling.py has learned of the shape of large collections."""
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self._turns = 0
@@ -225,6 +228,9 @@ class Keyspace:
         """Called with (database, class, event, key) of what commands did, if anybody listens."""
         self.thinned: deque[tuple[bytes, bytes]] = deque(maxlen=64)
         """Ranges in which a long command deleted many rows: worth compacting."""
+        self.field_times_from: dict[bytes, bytes] = {}
+        """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
+        self.expired_fields = 0
         self.building: set[int] = set()
         """Versions that a long command is still writing: not garbage yet."""
 

@@ -7,6 +7,8 @@
     string        1  0               the value
     hash          2  0, 2            u32 field count
     hash          2  1, 3            none
+    hash          2  4               u32 field count           fields with expire-times
+    hash          2  5               none                      likewise
     zset          3  0, 1, 2         u32 member count
     zset          3  3               none
     list          4  0               u64 head | u64 tail       half open, both start at 2^63
@@ -196,6 +198,8 @@ _EXTRAS = {
     (HASH, 1): _nothing,
     (HASH, 2): _count,
     (HASH, 3): _nothing,
+    (HASH, 4): _count,
+    (HASH, 5): _nothing,
     (ZSET, 0): _count,
     (ZSET, 1): _count,
     (ZSET, 2): _count,

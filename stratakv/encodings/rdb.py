@@ -22,10 +22,14 @@
      16 17  hash, zset         string of a listpack
         18  list               length | (1 | element, or 2 | string of a listpack) ...
         20  set                string of a listpack
+        24  hash               u64 base | length | (time | field | value) ...    of Redis 7.4
+        25  hash               u64 base | string of a listpack: field, value, expire-ms in turn
   15 19 21  stream             see rdb_streams.py
 
-We write types 0, 1, 2, 4 and 5, which every Redis since 4.0 reads and makes compact by itself; and
-19 for streams.
+    time    length           0 for none, else expire-ms - base + 1; base is the first expire-ms
+
+We write types 0, 1, 2, 4 and 5, which every Redis since 4.0 reads and makes compact by itself; 19
+for streams; and 24, which Redis reads since 7.4, for hashes whose fields have expire-times.
 """
 
 from collections.abc import Callable
@@ -38,8 +42,8 @@ from stratakv.errors import CommandError
 VERSION: Final = 10
 """That of Redis 7.0: what it writes, and the highest it reads."""
 
-NEWEST_READ: Final = 12
-"""Redis 7.4 writes 12; those of its types that we know are read."""
+FIELD_TIMES_VERSION: Final = 12
+"""That of Redis 7.4: the first that knows expire-times of fields, and the highest that we read."""
 
 FOOTER_BYTES: Final = 10
 _CRC_BYTES: Final = 8
@@ -47,6 +51,7 @@ _CRC_BYTES: Final = 8
 STRING, LIST, SET, ZSET_TEXT, HASH, ZSET = 0, 1, 2, 3, 4, 5
 HASH_ZIPMAP, LIST_ZIPLIST, SET_INTSET, ZSET_ZIPLIST, HASH_ZIPLIST = 9, 10, 11, 12, 13
 LIST_ZIPLISTS, HASH_LISTPACK, ZSET_LISTPACK, LIST_NODES, SET_LISTPACK = 14, 16, 17, 18, 20
+HASH_TIMES, HASH_LISTPACK_TIMES = 24, 25
 STREAM_OLD, STREAM, STREAM_SEEN = 15, 19, 21
 STREAMS: Final = (STREAM_OLD, STREAM, STREAM_SEEN)
 
@@ -58,7 +63,8 @@ Breathe = Callable[[], None]
 
 def seal(payload: bytearray, breathe: Breathe) -> bytes:
     """Put version and CRC after a type and its object."""
-    payload += VERSION.to_bytes(2, "little")
+    version = FIELD_TIMES_VERSION if payload[0] == HASH_TIMES else VERSION
+    payload += version.to_bytes(2, "little")
     payload += crc64(payload, breathe).to_bytes(_CRC_BYTES, "little")
     return bytes(payload)
 
@@ -66,7 +72,8 @@ def seal(payload: bytearray, breathe: Breathe) -> bytes:
 def check(payload: bytes, breathe: Breathe) -> None:
     """Refuse a payload whose version or CRC is wrong."""
     version = int.from_bytes(payload[-FOOTER_BYTES:-_CRC_BYTES], "little")
-    if len(payload) < FOOTER_BYTES or version > NEWEST_READ or not _is_intact(payload, breathe):
+    known = len(payload) >= FOOTER_BYTES and version <= FIELD_TIMES_VERSION
+    if not known or not _is_intact(payload, breathe):
         raise CommandError(errors.BAD_DUMP_FOOTER)
 
 

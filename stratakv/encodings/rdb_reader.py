@@ -12,9 +12,19 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from stratakv import errors
-from stratakv.encodings import lists, members, metas, packed, rdb, rdb_streams, strings, zsets
+from stratakv.encodings import (
+    field_times,
+    lists,
+    members,
+    metas,
+    packed,
+    rdb,
+    rdb_streams,
+    strings,
+    zsets,
+)
 from stratakv.encodings.metas import NO_EXPIRY
-from stratakv.encodings.numbers import parse_float
+from stratakv.encodings.numbers import parse_float, parse_int
 from stratakv.encodings.rdb_parts import Reader
 from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
@@ -23,6 +33,7 @@ _BYTES_PER_WORK: Final = 16
 _BREATHE_EVERY: Final = 64
 _F64: Final = struct.Struct("<d")
 _NOT_NUMBERS: Final = {253: math.nan, 254: math.inf, 255: -math.inf}
+_LAST_FIELD_MS: Final = (1 << 48) - 1
 _PLAIN_NODE, _PACKED_NODE = 1, 2
 
 Unpack = Callable[[bytes], Iterator[bytes]]
@@ -101,6 +112,20 @@ def _restore_hash(txn: Txn, key: bytes, reader: Reader) -> None:
     _create_hash(txn, key, reader.strings(2 * reader.length()))
 
 
+def _restore_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+    base = int.from_bytes(reader.take(8), "little")
+    count = reader.length()
+    fields = ((reader.length(), reader.string(), reader.string()) for _ in range(count))
+    _create_timed_hash(
+        txn, key, ((field, value, time and base + time - 1) for time, field, value in fields)
+    )
+
+
+def _restore_packed_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+    reader.take(8)  # the first of the times, which are all there
+    _create_timed_hash(txn, key, _tripled(packed.listpack(reader.string())))
+
+
 def _restore_zset(txn: Txn, key: bytes, reader: Reader) -> None:
     count = reader.length()
     _create_zset(txn, key, ((reader.string(), _double(reader)) for _ in range(count)))
@@ -145,6 +170,22 @@ def _create_set(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
 
 def _create_hash(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
     _write_rows(txn, key, metas.HASH, _paired(found))
+
+
+def _create_timed_hash(txn: Txn, key: bytes, found: Iterable[tuple[bytes, bytes, int]]) -> None:
+    """Fields with their values and expire-times, 0 for none."""
+    times: dict[bytes, int] = {}
+
+    def pairs() -> Iterator[Pair]:
+        for field, value, at_ms in found:
+            if not 0 <= at_ms <= _LAST_FIELD_MS:
+                raise packed.Malformed
+            if at_ms:
+                times[field] = at_ms
+            yield field, value
+
+    _write_rows(txn, key, metas.HASH, pairs())
+    field_times.adopt(txn, key, _paced(txn, times.items()))
 
 
 def _write_rows(txn: Txn, key: bytes, type_: int, pairs: Iterable[Pair]) -> None:
@@ -192,6 +233,16 @@ def _paired(found: Iterable[bytes]) -> Iterator[Pair]:
         yield field, value
 
 
+def _tripled(found: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, int]]:
+    remaining = iter(found)
+    for field in remaining:
+        value, digits = next(remaining, None), next(remaining, None)
+        at_ms = None if digits is None else parse_int(digits)
+        if value is None or at_ms is None:
+            raise packed.Malformed
+        yield field, value, at_ms
+
+
 def _paced(txn: Txn, items: Iterable[Value]) -> Iterator[Value]:
     for number, item in enumerate(items):
         if not number % _BREATHE_EVERY:
@@ -212,6 +263,8 @@ _RESTORERS: Final[dict[int, Callable[[Txn, bytes, Reader], None]]] = {
     rdb.ZSET_ZIPLIST: partial(_restore_packed_zset, packed.ziplist),
     rdb.HASH_ZIPLIST: partial(_restore_packed_hash, packed.ziplist),
     rdb.LIST_ZIPLISTS: _restore_ziplists,
+    rdb.HASH_TIMES: _restore_timed_hash,
+    rdb.HASH_LISTPACK_TIMES: _restore_packed_timed_hash,
     rdb.HASH_LISTPACK: partial(_restore_packed_hash, packed.listpack),
     rdb.ZSET_LISTPACK: partial(_restore_packed_zset, packed.listpack),
     rdb.LIST_NODES: _restore_nodes,

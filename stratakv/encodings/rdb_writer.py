@@ -3,7 +3,16 @@
 import struct
 from typing import Final
 
-from stratakv.encodings import lists, members, metas, rdb, rdb_streams, zset_order, zsets
+from stratakv.encodings import (
+    field_times,
+    lists,
+    members,
+    metas,
+    rdb,
+    rdb_streams,
+    zset_order,
+    zsets,
+)
 from stratakv.encodings.metas import Meta
 from stratakv.encodings.rdb_parts import encode_length, encode_string
 from stratakv.encodings.txn import Txn
@@ -42,9 +51,24 @@ def _write_list(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
 
 
 def _write_hash(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
+    base = field_times.first_ms(txn, meta)
+    if base is not None:
+        _write_timed_hash(txn, meta, base, out)
+        return
     out.append(rdb.HASH)
     out += encode_length(members.measure(txn, meta))
     for field, value in members.each_pair(txn, meta):
+        out += encode_string(field)
+        out += encode_string(value)
+
+
+def _write_timed_hash(txn: Txn, meta: Meta, base: int, out: bytearray) -> None:
+    times = field_times.each_time(txn, meta)
+    out.append(rdb.HASH_TIMES)
+    out += base.to_bytes(8, "little")
+    out += encode_length(members.measure(txn, meta))
+    for field, value in members.each_pair(txn, meta):
+        out += encode_length(times[field] - base + 1 if field in times else 0)
         out += encode_string(field)
         out += encode_string(value)
 

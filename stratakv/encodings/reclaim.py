@@ -1,8 +1,9 @@
 """Reclaiming: due keys, dead incarnations and dropped namespaces, in small steps.
 
-Due keys come from the `e#` index, dead incarnations from the `g#` queue, dropped namespaces from
-`d#` rows. Each step deletes some rows and joins the next commit; a crash between two steps loses
-nothing and leaks nothing, since the queue's row goes last.
+Due keys come from the `e#` index, hashes with due fields from the `t#` index, dead incarnations
+from the `g#` queue, dropped namespaces from `d#` rows. Each step deletes some rows and joins the
+next commit; a crash between two steps loses nothing and leaks nothing, since the queue's row goes
+last.
 
 A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
 So the two outermost rows of a large dead range stay as a fence around it until it is compacted, the
@@ -17,7 +18,7 @@ from concurrent.futures import Executor, Future
 from itertools import islice
 from typing import Final, NamedTuple
 
-from stratakv.encodings import metas, rows
+from stratakv.encodings import field_times, metas, rows
 from stratakv.encodings.keyspace import Database, Keyspace
 from stratakv.encodings.scores import Scores
 from stratakv.encodings.txn import Txn
@@ -98,6 +99,7 @@ class Reclaimer:
         self._expired_up_to.clear()
         self._drained_up_to.clear()
         self._scores.forget()
+        self._keyspace.field_times_from.clear()
         self._keyspace.find_garbage_again()
 
     def idle_seconds(self, longest: float) -> float:
@@ -143,6 +145,8 @@ class Reclaimer:
             for database in self._keyspace.databases:
                 if database.expiring:
                     yield from self._expire(database)
+                if database.live:
+                    yield from self._expire_fields(database)
         if self._scores.may_go_on():
             self._keyspace.find_garbage_again()
         for database in self._keyspace.databases:
@@ -191,11 +195,53 @@ class Reclaimer:
         if meta.expire_ms != due_ms or meta.type == metas.ABSENT:
             txn.delete(row)  # an index row without its key: heal it
             return True
+        self._drop(txn, database, key)
+        return True
+
+    def _drop(self, txn: Txn, database: Database, key: bytes) -> None:
         txn.drop(key)
         self.expired_keys += 1
         if self.on_expired is not None:
             self.on_expired(database, key)
-        return True
+
+    # due fields
+
+    def _expire_fields(self, database: Database) -> Iterator[bool]:
+        """Delete due fields; a hash is visited again until none is left of them."""
+        begin = self._keyspace.field_times_from
+        while True:
+            ns = database.ns  # SWAPDB may come between two steps
+            stop = rows.end_of(rows.FIELD_EXPIRY + ns)
+            start = begin.get(ns, rows.FIELD_EXPIRY + ns)
+            row = next(self._store.scan_keys(start, stop), None)
+            if row is None:
+                begin[ns] = stop
+                return
+            begin[ns] = row
+            due_ms, version, key = rows.parse_field_expiry_row(ns, row)
+            if due_ms > self._keyspace.clock.now_ms:
+                known_ms = self._next_due_ms.get(database.index, due_ms)
+                self._next_due_ms[database.index] = min(known_ms, due_ms)
+                return
+            if self._is_locked(database.index, key):
+                return
+            self._expire_fields_of(database, row, version, key)
+            yield False
+
+    def _expire_fields_of(self, database: Database, row: bytes, version: int, key: bytes) -> None:
+        txn = Txn(self._keyspace, database)
+        meta = database.cache.get(key) or database.load(self._store, key)
+        if meta.version != version:
+            txn.delete(row)  # the incarnation is on its way out
+        elif txn.is_overdue(key):
+            self._drop(txn, database, key)
+        elif field_times.prepare(txn, key, meta, limit=STEP_ROWS) is None:
+            self._tell_deleted(database, key)
+        txn.apply()
+
+    def _tell_deleted(self, database: Database, key: bytes) -> None:
+        if self._keyspace.on_event is not None:
+            self._keyspace.on_event(database.index, "g", "del", key)
 
     # dead rows
 
@@ -229,7 +275,19 @@ class Reclaimer:
 
     def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[bool]:
         if self._scores.are_gone(row, self._store.get(row) or b"", ns):
+            self._unlist_fields(ns, row, rows.ORDER + sub_of_garbage(ns, row)[2:])
             yield from self._delete_ranges(row, _spans(ns, row))
+
+    def _unlist_fields(self, ns: bytes, row: bytes, order: bytes) -> None:
+        """Take away the `t#` row of a dead hash; it stands under the first of its expire-times."""
+        kind = self._store.get(row) or b"\0\0"
+        if kind[0] != metas.HASH or kind[1] < field_times.TIMED:
+            return
+        first = next(self._store.scan_keys(order, rows.end_of(order)), None)
+        if first is not None:
+            at_ms = int.from_bytes(first[len(order) : len(order) + 8], "big")
+            version, key = rows.parse_garbage_row(ns, row)
+            self._store.pending[rows.field_expiry_row(ns, at_ms, version, key)] = None
 
     def _drain_namespaces(self) -> Iterator[bool]:
         dropped = list(self._store.scan_keys(*_DROPPED_SPAN))

@@ -17,6 +17,8 @@ def reencode(txn: Txn, key: bytes, version: int) -> bool:
     meta = txn.find(key)
     if meta is None or version not in VERSIONS.get(meta.type, ()) or meta.encoding == version:
         return False
+    if meta.encoding not in VERSIONS[meta.type]:
+        return False  # a hash whose fields have expire-times
     if meta.type == ZSET:
         _reencode_zset(txn, key, version)
     else:

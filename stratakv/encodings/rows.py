@@ -12,6 +12,7 @@ All integers are big-endian; `|` is concatenation.
     "k#" | path | score8 | member     a sorted set's order
     "i#" | path | index               a sorted set's long member
     "e#" | ns | u64 expire-ms | key   -> empty      finds due keys without a full scan
+    "t#" | ns | u64 expire-ms | u64 version | key   -> empty      the same for fields of hashes
     "g#" | ns | u64 version | key     -> u8 key-type | u8 encode-version      a dead incarnation
     "n#" | ns                         -> u64 live keys
     "x#" | ns                         -> u64 live keys with an expire-time
@@ -46,11 +47,11 @@ _F64 = struct.Struct(">d")
 
 META, SUB, ORDER, INDEX = b"m#", b"s#", b"k#", b"i#"
 EXPIRY, GARBAGE, LIVE, EXPIRING, DROPPED = b"e#", b"g#", b"n#", b"x#", b"d#"
-LIBRARY = b"f#"
+LIBRARY, FIELD_EXPIRY = b"f#", b"t#"
 FORMAT_ROW, VERSION_ROW, GENERATION_ROW = b"!format", b"!version", b"!generation"
 DATABASES_ROW, NAMESPACES_ROW = b"!databases", b"!namespaces"
 
-KEYED_PREFIXES = (META, SUB, ORDER, INDEX, EXPIRY, GARBAGE, LIVE, EXPIRING)
+KEYED_PREFIXES = (META, SUB, ORDER, INDEX, EXPIRY, FIELD_EXPIRY, GARBAGE, LIVE, EXPIRING)
 """The prefixes that are followed by a namespace: all that a dropped namespace leaves behind."""
 
 PATH_PREFIXES = (SUB, ORDER, INDEX)
@@ -162,6 +163,18 @@ def parse_expiry_row(ns: bytes, row: bytes) -> tuple[int, bytes]:
     """(expire-ms, key) of an index row."""
     at = len(ns) + 2
     return int.from_bytes(row[at : at + 8], "big"), row[at + 8 :]
+
+
+def field_expiry_row(ns: bytes, expire_ms: int, version: int, key: bytes) -> bytes:
+    """The index row of a hash that has fields with expire-times, under the first of them."""
+    return FIELD_EXPIRY + ns + U64.pack(expire_ms) + U64.pack(version) + key
+
+
+def parse_field_expiry_row(ns: bytes, row: bytes) -> tuple[int, int, bytes]:
+    """(expire-ms, version, key) of such a row."""
+    at = len(ns) + 2
+    expire_ms, version = row[at : at + 8], row[at + 8 : at + 16]
+    return int.from_bytes(expire_ms, "big"), int.from_bytes(version, "big"), row[at + 16 :]
 
 
 def garbage_row(ns: bytes, version: int, key: bytes) -> bytes:

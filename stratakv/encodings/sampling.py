@@ -3,8 +3,9 @@
 A collection of up to `SMALL` members is read, so that each member is exactly as likely as any
 other. In a larger one a member is looked for from the top, as in a tree: which bytes may follow
 here, take one of them at random, and so on until few rows are left. That costs some ten to thirty
-seeks whatever the size. A member found on a thin branch would come too often; the chance of its way
-is known, so that it can be thrown back that much more often. The outcome is nearly uniform where
+seeks whatever the size; what follows where is remembered for a while if it is asked often, and then
+a few seeks will do. A member found on a thin branch would come too often; the chance of its way is
+known, so that it can be thrown back that much more often. The outcome is nearly uniform where
 members look alike; at worst, some come two or three times as often as others (without a count,
 which throwing back needs, more than that). Where many different members are wanted, one exactly
 uniform pass takes them.
@@ -27,6 +28,9 @@ THROWS: Final = 16
 PASS_SHARE: Final = 256
 """From one in this many members on, a pass over all is cheaper than looking for each."""
 BATCH: Final = 4096
+FORK_USES: Final = 8
+"""A fork that was met so often is looked at as a whole."""
+FORKS_KEPT: Final = 4096
 
 
 def one(txn: Txn, meta: Meta) -> bytes | None:
@@ -146,13 +150,77 @@ def _seek(txn: Txn, meta: Meta) -> bytes:
     return row[len(meta.sub) :]
 
 
+class _Fork:
+    """Where the rows below a prefix part, and what follows there.
+
+    A byte that is new there goes unnoticed until the fork is looked at again: after some uses, or
+    when the collection has grown or shrunk by an eighth.
+    """
+
+    __slots__ = ("stems", "total", "uses")
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.uses = 0
+        self.stems: list[bytes] = []
+        """The prefix with each byte that follows; first without any, if a row ends there."""
+
+    def is_old(self, total: int) -> bool:
+        """Whether it is time to look again."""
+        return 8 * abs(total - self.total) > self.total or 8 * self.uses > self.total
+
+    def learn(self, txn: Txn, prefix: bytes) -> None:
+        """Look at all bytes that follow."""
+        stop = end_of(prefix)
+        row, high = _first(txn, prefix, stop), _first(txn, prefix, stop, reverse=True)
+        depth = _agreement(row, high, len(prefix)) + 1
+        last = high[:depth]
+        self.stems = [row[:depth]]
+        while self.stems[-1] != last:
+            after = self.stems[-1]
+            row = _first(txn, end_of(after) if len(after) == depth else after + b"\0", stop)
+            self.stems.append(row[:depth])
+
+
+def _leap(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float, bool]:
+    """A random prefix further down, as far as that is known, or a row, and the odds against it."""
+    forks = txn.keyspace.forks
+    odds = 1.0
+    while total > 8 * BUCKET * odds:
+        fork = forks.get(prefix)
+        if fork is None or fork.is_old(total):
+            if len(forks) >= FORKS_KEPT:
+                forks.clear()
+            forks[prefix] = _Fork(total)
+            break
+        fork.uses += 1
+        if fork.uses == FORK_USES:
+            fork.learn(txn, prefix)
+            break
+        if not fork.stems:
+            break
+        odds *= len(fork.stems)
+        stem = random.choice(fork.stems)
+        if len(stem) < len(fork.stems[-1]):
+            return stem, odds, True
+        prefix = stem
+    return prefix, odds, False
+
+
 def _descend(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float]:
     """A random row below a prefix, and the odds against it: one in so many."""
-    odds = 1.0
+    start = prefix
+    prefix, odds, is_row = _leap(txn, prefix, total)
+    if is_row and txn.get(prefix) is not None:
+        return prefix, odds
     while True:
         stop = end_of(prefix)
         limit = 1 if total > 8 * BUCKET * odds else BUCKET + 1
         found = list(txn.scan_keys(prefix, stop, limit=limit))
+        if not found:  # all rows of a known fork are gone
+            txn.keyspace.forks.clear()
+            prefix, odds = start, 1.0
+            continue
         if limit > 1 and len(found) <= BUCKET:
             return random.choice(found), odds * len(found)
         low, high = found[0], _first(txn, prefix, stop, reverse=True)

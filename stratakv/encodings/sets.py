@@ -148,14 +148,15 @@ def pop(txn: Txn, key: bytes) -> bytes | None:
     meta = txn.expect(key, SET)
     if meta is None:
         return None
-    started = thread_time()
+    is_small = _known_count(meta) <= sampling.SMALL
+    started = thread_time() if is_small else 0.0  # a system call
     member = sampling.one(txn, meta)
     if member is not None:
         if meta.encoding > 1:
             txn.note(meta, member)
         txn.delete(meta.sub + member)
         members.shrink(txn, key, meta, 1)
-    if thread_time() - started > SLOW_SECONDS and _known_count(meta) <= sampling.SMALL:
+    if is_small and thread_time() - started > SLOW_SECONDS:
         members.renew(txn, key)
     return member
 

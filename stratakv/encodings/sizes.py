@@ -21,7 +21,7 @@ def stored_bytes(txn: Txn, key: bytes, samples: int) -> int | None:
     count = _count(meta)
     limit = samples if samples and count is not None else UNLIMITED
     for prefix in (meta.sub, meta.order, meta.index):
-        size += _estimate(txn.scan(prefix, rows.end_of(prefix), limit=limit), count)
+        size += _estimate(txn.scan(prefix, rows.end_of(prefix), limit=limit), count, limit)
     return size
 
 
@@ -31,12 +31,12 @@ def _count(meta: Meta) -> int | None:
     return meta.extra if isinstance(meta.extra, int) else None
 
 
-def _estimate(found: Iterable[tuple[bytes, bytes]], count: int | None) -> int:
-    """The bytes of `count` rows like those that were found; of just those where it is unknown."""
+def _estimate(found: Iterable[tuple[bytes, bytes]], count: int | None, limit: int) -> int:
+    """The bytes of `count` rows like those that were found; of just those if there are no more."""
     seen = size = 0
     for row, value in found:
         seen += 1
         size += len(row) + len(value)
-    if not seen or count is None:
+    if seen < limit or count is None:
         return size
     return size * count // seen

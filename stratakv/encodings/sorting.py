@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from stratakv import errors
-from stratakv.encodings import lists, rows, zset_order, zsets
+from stratakv.encodings import hashes, lists, rows, zset_order, zsets
 from stratakv.encodings.keys import drained, paced
 from stratakv.encodings.metas import HASH, LIST, SET, STRING, ZSET, Meta
 from stratakv.encodings.numbers import parse_float
@@ -207,4 +207,6 @@ def _string(txn: Txn, key: bytes) -> bytes | None:
 
 def _field(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     meta = txn.find(key)
-    return txn.get(meta.sub + field) if meta is not None and meta.type == HASH else None
+    if meta is None or meta.type != HASH:
+        return None
+    return hashes.value_in(txn, meta, field)

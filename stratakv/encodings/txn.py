@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from stratakv.encodings import metas, rows
 from stratakv.encodings.keyspace import Database, Keyspace
+from stratakv.encodings.lookups import LOOKUPS
 from stratakv.encodings.metas import ABSENT, NO_EXPIRY, STRING, ZSET, Extra, Meta
 from stratakv.encodings.tier import Change, Changes, Kind, Request
 from stratakv.errors import wrong_type
@@ -91,6 +92,7 @@ class Txn:
             else:
                 meta.hot = True
         if not meta.type or -1 != meta.expire_ms <= self.clock.now_ms:
+            LOOKUPS.missed += 1
             return None
         return meta
 

@@ -101,6 +101,7 @@ class Dispatcher:
                 if streak_of is not None:
                     streak_of.count(before - streak_began, streak)
                 streak_of, streak, streak_began = entry, 0, before
+                session.last_command = entry.name
             streak += 1
             if entry.takes_session:
                 if entry.is_write:
@@ -161,7 +162,6 @@ class Dispatcher:
 
     def _run_session_command(self, session: Session, entry: Command, request: Request) -> Any:
         """Commands on the connection and the server."""
-        session.last_command = entry.name
         session.request = request
         txn = session.txn
         txn.budget = ROW_BUDGET

@@ -48,7 +48,8 @@ _MEMBERS: Final = {
         lpos lmove lmpop rpoplpush blpop brpop blmove blmpop brpoplpush""",
     "hash": """
         hset hmset hsetnx hget hmget hgetall hkeys hvals hlen hexists hdel hstrlen hincrby
-        hincrbyfloat hscan hrandfield""",
+        hincrbyfloat hscan hrandfield hexpire hpexpire hexpireat hpexpireat httl hpttl hexpiretime
+        hpexpiretime hpersist""",
     "string": """
         set get getset getdel getex setex psetex setnx mset msetnx mget append strlen incr decr
         incrby decrby incrbyfloat getrange substr setrange lcs""",
@@ -108,11 +109,12 @@ _KEY_FLAGS: Final = {
         zinter zdiff zintercard copy,1 sort,1 sort_ro,1 bitop,2 sinterstore,2 sunionstore,2
         sdiffstore,2 zrangestore,2 zunionstore,2 zinterstore,2 zdiffstore,2 pfmerge,2
         geosearchstore,2 georadius,1 georadiusbymember,1 xrange xrevrange xread xreadgroup xpending
-        xinfo|stream xinfo|groups xinfo|consumers""",
+        xinfo|stream xinfo|groups xinfo|consumers httl hpttl hexpiretime hpexpiretime""",
     "RM delete": "del unlink",
     "RW update": """
         expire pexpire expireat pexpireat persist setrange hset hmset zadd lset sinterstore,1
-        geoadd xadd xsetid xack xclaim xgroup|setid""",
+        geoadd xadd xsetid xack xclaim xgroup|setid hexpire hpexpire hexpireat hpexpireat
+        hpersist""",
     "RW access update": """
         move getset getex incr decr incrby decrby incrbyfloat setbit hincrby hincrbyfloat
         zincrby eval evalsha fcall""",

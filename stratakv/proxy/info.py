@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import __version__
+from stratakv.encodings.lookups import LOOKUPS
 from stratakv.proxy import tier_report
 from stratakv.proxy.table import TABLE, Command
 
@@ -167,6 +168,9 @@ def _persistence(server: "Server") -> Fields:
 def _stats(server: "Server") -> Fields:
     stats = server.stats
     operations, bytes_in, bytes_out = stats.rates()
+    readers = [entry for entry in _entries() if _looks_up(entry)]
+    missed = sum(entry.missed for entry in readers)
+    lookups = LOOKUPS.further + sum(entry.calls for entry in readers)
     return {
         "total_connections_received": stats.connections,
         "total_commands_processed": sum(entry.calls for entry in _entries()),
@@ -177,13 +181,14 @@ def _stats(server: "Server") -> Fields:
         "instantaneous_output_kbps": f"{bytes_out / 1024:.2f}",
         "rejected_connections": stats.rejected_connections,
         **dict.fromkeys(("sync_full", "sync_partial_ok", "sync_partial_err"), 0),
+        "expired_subkeys": server.keyspace.expired_fields,
         "expired_keys": stats.expired_keys,
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": 0,
         "evicted_keys": 0,
         "evicted_clients": stats.output_limit_disconnections,
-        "keyspace_hits": stats.keyspace_hits,
-        "keyspace_misses": stats.keyspace_misses,
+        "keyspace_hits": max(0, lookups - missed),
+        "keyspace_misses": missed,
         "pubsub_channels": len(server.pubsub.channels.sessions),
         "pubsub_patterns": len(server.pubsub.patterns.sessions),
         "pubsubshard_channels": len(server.pubsub.shard_channels.sessions),
@@ -194,6 +199,12 @@ def _stats(server: "Server") -> Fields:
         "long_commands": stats.long_commands,
         "loop_lag_microseconds": int(stats.loop_lag_seconds * 1_000_000),
     }
+
+
+def _looks_up(entry: Command) -> bool:
+    """Whether the command counts for the hits and misses: readers do, and writers that read."""
+    reads = "readonly" in entry.flags or entry.name in ("getset", "getdel", "getex")
+    return reads and entry.touches_keys
 
 
 def _replication(server: "Server") -> Fields:

@@ -63,8 +63,6 @@ class Stats:
         self.expired_keys = 0
         self.reclaimed_rows = 0
         self.long_commands = 0
-        self.keyspace_hits = 0
-        self.keyspace_misses = 0
         self.output_limit_disconnections = 0
         self.loop_lag_seconds = 0.0
 

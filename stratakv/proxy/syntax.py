@@ -15,7 +15,7 @@ _CLOSING: Final = {"[": "]", "<": ">"}
 _NUMBERS: Final = """
     seconds milliseconds count index index1 index2 offset start stop end numkeys limit cursor
     increment decrement timeout db destination-db bit len min-match-len client-id protover
-    numreplicas size version"""
+    numreplicas size version numfields"""
 _INTEGERS: Final = frozenset(_NUMBERS.split())
 _TIMES: Final = frozenset({"unix-time-seconds", "unix-time-milliseconds"})
 _KEYS: Final = frozenset({"key", "key1", "key2", "destkey", "newkey", "dst", "src"}) | {

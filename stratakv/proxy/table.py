@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import frexp
 from typing import Any, Final, TypeVar
 
+from stratakv.encodings.lookups import LOOKUPS
+
 Handler = Callable[..., Any]
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
 H = TypeVar("H", bound=Handler)
@@ -70,6 +72,8 @@ class Command:
         self.seconds = 0.0
         self.rejected = 0
         self.failed = 0
+        self.missed = 0
+        """Keys that were not there."""
         self.buckets = [0] * 40
         """Calls by duration: bucket n holds those below about 2**n microseconds."""
 
@@ -83,6 +87,9 @@ class Command:
         self.seconds += seconds
         if calls:
             self.buckets[frexp(seconds / calls * 1e6 + 0.5)[1]] += calls
+        if LOOKUPS.missed:
+            self.missed += LOOKUPS.missed
+            LOOKUPS.missed = 0
 
     def find_keys(self, request: Sequence[bytes]) -> list[bytes]:
         """The keys that a request names. Requires: its arity is right."""

@@ -204,3 +204,25 @@ def test_passwords_are_not_shown(guarded: tuple[Process, Process]) -> None:
         actor.send("CONFIG", "SET", "slowlog-log-slower-than", 10000)
         assert "redacted" in log
         assert "sesame" not in log
+
+
+def test_the_list_of_clients_tells_the_last_command_of_each(
+    strata_wire: WireClient, strata_server: StrataServer
+) -> None:
+    with strata_server.client() as other:
+        number = other.send("CLIENT", "ID").frame.number or 0
+        for call, shown in [
+            (("GET", "k"), b"get"),
+            (("LPUSH", "k", "x"), b"lpush"),
+            (("CLIENT", "GETNAME"), b"client|getname"),
+        ]:
+            other.send(*call)
+            listed = strata_wire.send("CLIENT", "LIST", "ID", number).frame.data or b""
+            assert b" cmd=%b " % shown in listed, listed
+        other.write(encode("BLPOP", "none", "0"))
+        while b" cmd=blpop " not in (listed := _listed(strata_wire, number)):
+            assert b" cmd=client|getname " in listed
+
+
+def _listed(wire: WireClient, number: int) -> bytes:
+    return wire.send("CLIENT", "LIST", "ID", number).frame.data or b""

@@ -9,13 +9,14 @@ import pytest
 from stratakv.proxy import syntax
 from stratakv.proxy.syntax import Argument
 from tests.commands.test_connection import calls, same_bytes
+from tests.differential.inventory import LATER
 from tests.harness.wire import Frame, WireClient
 
 FIELDS = ("name", "arity", "flags", "first", "last", "step", "categories", "tips", "key specs")
 ONLY_OURS = (
     {"client|setinfo"}
     | {f"strata|{word}" for word in ("help", "inspect", "policy", "progress", "reencode")}
-    | {"strata"}
+    | {"strata", *(name.lower() for name in LATER)}
 )
 
 CALLS = """

@@ -228,3 +228,22 @@ def test_a_monitor_may_not_touch_keys(redis_wire: WireClient, strata_wire: WireC
         assert wire.read().raw == b"+PONG\r\n"
         assert wire.read().raw.endswith(b'"PING"\r\n')
     same_bytes(redis_wire, strata_wire, calls("RESET | GET k"))
+
+
+def test_hits_and_misses_are_those_of_redis(
+    strata_wire: WireClient, redis_wire: WireClient
+) -> None:
+    counted = []
+    for wire in (strata_wire, redis_wire):
+        wire.send("CONFIG", "RESETSTAT")
+        for call in calls(
+            "SET a 1 | GET a | GET b | GET b | MGET a b c | EXISTS a a b | HGET h f | HSET h f v"
+            " | HGET h f | HGET h g | HGETALL h | TTL a | TTL x | TYPE a | TYPE x | GET h"
+            " | GETSET n 1 | GETSET n 2 | GETDEL n | GETEX n | INCR m | APPEND m x | SADD s 1"
+            " | SISMEMBER s 1 | SCARD t | ZSCORE z m | DEL a x | LRANGE l 0 -1 | XLEN x"
+            " | STRLEN a | DBSIZE | KEYS * | SCAN 0 | EVAL return() 0"
+        ):
+            wire.send(*call)
+        found = sections(wire, "stats")["Stats"]
+        counted.append((found["keyspace_hits"], found["keyspace_misses"]))
+    assert counted[0] == counted[1]

@@ -25,6 +25,12 @@ XAUTOCLAIM
 """
 COMMANDS: Final = frozenset(_SERVED.split())
 
+_FIELD_TIMES = """
+HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HTTL HPTTL HEXPIRETIME HPEXPIRETIME
+"""
+LATER: Final = frozenset(_FIELD_TIMES.split())
+"""Commands of Redis 7.4, which the redis-server of the tests, 7.0, does not know."""
+
 NOT_RANDOM: Final = {
     "QUIT": "ends the connection: test_connection_state",
     "MONITOR": "turns the connection into a stream: test_connection_state",
@@ -35,6 +41,7 @@ NOT_RANDOM: Final = {
         "has several replies, and turns the connection into a stream: commands/test_pubsub",
     ),
     "STRATA": "our own, Redis does not know it",
+    **dict.fromkeys(LATER, "of Redis 7.4: commands/test_field_times"),
 }
 
 CONTAINERS: Final = {

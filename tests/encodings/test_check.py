@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import hashes, lists, metas, rows, sets, strings, zsets
+from stratakv.encodings import field_times, hashes, lists, metas, rows, sets, strings, zsets
 from stratakv.encodings.check import check_directory
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
 from tests.encodings.fixtures import Bench, level_bench
 
 NS = b"0:"
+AT_MS = 4_000_000_000_000
+AT = rows.U64.pack(AT_MS)
 
 
 def fill(bench: Bench) -> None:
@@ -21,6 +23,8 @@ def fill(bench: Bench) -> None:
     strings.assign(txn, b"string", b"value", bench.clock.now_ms + 5000)
     hashes.assign_all(txn, b"hash", [b"f1", b"v1", b"f2", b"v2"])
     sets.add_all(txn, b"set", [b"a", b"b"])
+    hashes.assign_all(txn, b"timed", [b"f1", b"v1", b"f2", b"v2"])
+    field_times.expire(txn, b"timed", AT_MS, field_times.CONDITIONS[b""], [b"f1"])
     zsets.add(txn, b"zset", [(1.0, b"a"), (2.0, b"b")])
     lists.create(txn, b"list", [b"x", b"y"])
     txn.apply()
@@ -76,6 +80,19 @@ def row(name: bytes, value: bytes | None) -> Damage:
     return lambda bench: {name: value}
 
 
+def timed(prefix: bytes, name: bytes, value: bytes | None) -> Damage:
+    return lambda bench: {prefix + meta(bench, b"timed").sub[2:] + name: value}
+
+
+def t_row(bench: Bench, at_ms: int = AT_MS) -> bytes:
+    return rows.field_expiry_row(NS, at_ms, meta(bench, b"timed").version, b"timed")
+
+
+def no_times(bench: Bench) -> Rows:
+    path = meta(bench, b"timed").sub[2:]
+    return {b"k#" + path + AT + b"f1": None, b"i#" + path + b"f1": None, t_row(bench): None}
+
+
 HEAD = rows.SEQUENCE_START
 
 DAMAGES: list[tuple[str, Damage, str]] = [
@@ -96,8 +113,14 @@ DAMAGES: list[tuple[str, Damage, str]] = [
     ("e# missing", lambda b: {e_row(b): None}, "'string' in 0: has an expire-time but no e# row"),
     ("e# too many", row(rows.expiry_row(NS, 7, b"set"), b""), "'set' in 0: e# row for 7"),
     ("e# without a key", row(rows.expiry_row(NS, 7, b"no"), b""), "'no' in 0: e# row for 7"),
-    ("n# wrong", row(b"n#0:", rows.U64.pack(9)), "'n#0:' in 0: says 9 keys, there are 5"),
-    ("n# missing", row(b"n#0:", None), "says 0 keys, there are 5"),
+    ("time without its k# row", timed(b"k#", AT + b"f1", None), "field 'f1' has no k# row"),
+    ("time without its i# row", timed(b"i#", b"f1", None), "k# row of field 'f1' has no i# row"),
+    ("time of no field", timed(b"i#", b"f3", AT), "field 'f3' has a time but no s# row"),
+    ("t# missing", lambda b: {t_row(b): None}, "that expires at 4000000000000 but no t# row"),
+    ("t# too early", lambda b: {t_row(b, 7): b""}, "'timed' in 0: t# row for 7 without such a"),
+    ("no time at all", lambda b: no_times(b), "is of a version with expire-times but has none"),
+    ("n# wrong", row(b"n#0:", rows.U64.pack(9)), "'n#0:' in 0: says 9 keys, there are 6"),
+    ("n# missing", row(b"n#0:", None), "says 0 keys, there are 6"),
     ("x# wrong", row(b"x#0:", rows.U64.pack(0)), "says 0 keys with an expire-time, there are 1"),
     ("g# lost", lambda b: {g_row(b): None}, "'dead' in 0: 2 s# rows of version"),
     (
@@ -155,7 +178,7 @@ def test_a_directory_is_checked_and_summed_up(
     fill(bench)
     bench.engine.close()
     assert check_directory(tmp_path) == 0
-    assert capsys.readouterr().out == f"{tmp_path}: 5 keys, 21 rows checked, no problem\n"
+    assert capsys.readouterr().out == f"{tmp_path}: 6 keys, 27 rows checked, no problem\n"
     bench = level_bench(tmp_path)
     bench.engine.write(recounted(b"hash", 3)(bench))
     bench.engine.close()

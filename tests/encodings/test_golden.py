@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.encodings import (
+    field_times,
     hashes,
     keys,
     lists,
@@ -31,6 +32,7 @@ V1 = b"\x00\x06\x0a\x24\x18\x1e\x40\x01"
 V2 = b"\x00\x06\x0a\x24\x18\x1e\x40\x02"
 NEVER = b"\xff\xff\xff\xff\xff\xff\xff\xff"
 IN_5_S = b"\x00\x00\x01\x8b\xcf\xe5\x7b\x88"
+IN_6_S = b"\x00\x00\x01\x8b\xcf\xe5\x7f\x70"
 ONE = b"\x00\x00\x00\x00\x00\x00\x00\x01"
 NONE = b"\x00\x00\x00\x00\x00\x00\x00\x00"
 
@@ -70,6 +72,15 @@ def fill_hash(txn: Txn) -> None:
     hashes.assign_all(txn, b"user", [b"name", b"Ada", b"born", b"1815", b"", b"\x00\xff"])
     txn.apply()
     hashes.remove(txn, b"user", [b"born"])
+
+
+def give_fields_times(txn: Txn) -> None:
+    hashes.assign_all(txn, b"user", [b"name", b"Ada", b"born", b"1815", b"seen", b"now"])
+    txn.apply()
+    always = field_times.CONDITIONS[b""]
+    field_times.expire(txn, b"user", txn.now_ms + 5000, always, [b"seen"])
+    txn.apply()
+    field_times.expire(txn, b"user", txn.now_ms + 6000, always, [b"name"])
 
 
 def fill_set(txn: Txn) -> None:
@@ -227,6 +238,23 @@ CASES: list[tuple[str, dict[int, int], Callable[[Txn], None], dict[bytes, bytes]
             + b"\x80\x00\x00\x00\x00\x00\x00\x02",
             b"s#" + QUEUE_PATH + b"\x80\x00\x00\x00\x00\x00\x00\x00": b"first",
             b"s#" + QUEUE_PATH + b"\x80\x00\x00\x00\x00\x00\x00\x01": b"",
+        },
+    ),
+    (
+        "hash v4: two fields have expire-times",
+        {},
+        give_fields_times,
+        {
+            **ONE_KEY,
+            b"m#0:" + USER + b"user": b"\x04\x02" + V0 + NEVER + b"\x00\x00\x00\x03",
+            b"s#" + USER_PATH + b"born": b"1815",
+            b"s#" + USER_PATH + b"name": b"Ada",
+            b"s#" + USER_PATH + b"seen": b"now",
+            b"i#" + USER_PATH + b"name": IN_6_S,
+            b"i#" + USER_PATH + b"seen": IN_5_S,
+            b"k#" + USER_PATH + IN_5_S + b"seen": b"",
+            b"k#" + USER_PATH + IN_6_S + b"name": b"",
+            b"t#0:" + IN_5_S + V0 + b"user": b"",
         },
     ),
     (

@@ -102,7 +102,7 @@ def test_another_count_or_expire_time_is_the_same_incarnation() -> None:
         (b"\0\x07" + bytes(16), "unknown type 7"),
         (b"\0\x06" + bytes(16), "wrong length"),
         (b"\x01\x01" + bytes(16), "encode-version 1"),
-        (b"\x04\x02" + bytes(20), "encode-version 4"),
+        (b"\x06\x02" + bytes(20), "encode-version 6"),
         (b"\x01\x04" + bytes(32), "encode-version 1"),
         (b"\0\x02" + bytes(16), "wrong length"),
         (b"\0\x02" + bytes(21), "wrong length"),

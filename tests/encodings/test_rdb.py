@@ -369,7 +369,7 @@ def test_payloads_without_a_right_end_are_refused(bench: Bench, payload: bytes) 
 
 
 def test_a_payload_of_a_later_version_is_refused(bench: Bench) -> None:
-    raw = b"\x00\x01a" + (rdb.NEWEST_READ + 1).to_bytes(2, "little")
+    raw = b"\x00\x01a" + (rdb.FIELD_TIMES_VERSION + 1).to_bytes(2, "little")
     with pytest.raises(CommandError) as caught:
         bench.do(rdb_reader.restore, KEY, raw + crc64(raw).to_bytes(8, "little"))
     assert caught.value.text == errors.BAD_DUMP_FOOTER

@@ -241,6 +241,21 @@ def test_every_member_of_a_small_set_is_as_likely() -> None:
         assert chi_square(counts, 8) < 24.3
 
 
+def test_members_that_come_and_go_are_noticed_in_a_large_set() -> None:
+    """Where its rows part is remembered for a while."""
+    random.seed(21)
+    bench = Bench(MemoryEngine())
+    bench.do(sets.add_all, KEY, [b"old:%d" % number for number in range(2000)])
+    for _ in range(200):
+        bench.do(sets.random_member, KEY)
+    bench.do(sets.add_all, KEY, [b"new:%d" % number for number in range(200)])
+    drawn = {bench.do(sets.random_member, KEY) for _ in range(2000)}
+    assert any(member.startswith(b"new:") for member in drawn)
+    bench.do(sets.remove, KEY, [b"old:%d" % number for number in range(2000) if number % 100])
+    drawn = {bench.do(sets.random_member, KEY) for _ in range(300)}
+    assert drawn <= set(bench.rows(KEY))
+
+
 @pytest.mark.parametrize(
     "make",
     [

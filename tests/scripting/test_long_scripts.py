@@ -106,6 +106,7 @@ def test_many_writes_are_one_unit(server: StrataServer) -> None:
     [
         "local t = {} for i = 1, 1e8 do t[i] = {} end",
         "return string.rep('x', 1e8)",
+        "while true do pcall(string.rep, 'x', 1e12) end",
         "local s = 'x' while true do s = s .. s end",
         "local t = {} for i = 1, 10 do t[i] = redis.call('get', 'big') .. i end",
         "local t, i = {}, 0 while true do"

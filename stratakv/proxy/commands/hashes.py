@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from stratakv import errors
-from stratakv.encodings import hashes, members
+from stratakv.encodings import hashes
 from stratakv.encodings.metas import HASH
 from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
@@ -114,7 +114,7 @@ def hscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
     if meta is None:
         return [b"0", []]
     matches, limit = read_scan_options(words)
-    following, found = members.page(txn, meta, place, limit)
+    following, found = hashes.page(txn, meta, place, limit)
     shown = [item for pair in found if matches is None or matches(pair[0]) for item in pair]
     return [b"%d" % following, shown]
 

@@ -214,6 +214,12 @@ def cluster(session: Session) -> Reply:
     raise CommandError(errors.CLUSTER_DISABLED)
 
 
+@command("CLUSTER RESET [HARD|SOFT]", "admin noscript stale", since="3.0.0")
+def cluster_reset(session: Session, *words: bytes) -> Reply:
+    """Refuse: this is no cluster."""
+    raise CommandError(errors.CLUSTER_DISABLED)
+
+
 container("ACL", since="6.0.0")
 
 

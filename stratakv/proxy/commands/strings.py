@@ -4,6 +4,7 @@ from typing import Final
 
 from stratakv import errors
 from stratakv.encodings import lcs, strings
+from stratakv.encodings.lookups import LOOKUPS
 from stratakv.encodings.metas import STRING
 from stratakv.encodings.txn import ROW_BUDGET, Txn
 from stratakv.errors import CommandError
@@ -113,6 +114,7 @@ def getex(txn: Txn, key: bytes, *words: bytes) -> bytes | None:
 def mget(txn: Txn, *keys: bytes) -> Reply:
     """Return the values of several strings."""
     values = strings.find_all(txn, keys)
+    LOOKUPS.further += len(keys) - 1
     return values if len(values) <= ROW_BUDGET else Stream(list, len(values), values)
 
 

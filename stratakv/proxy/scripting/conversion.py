@@ -9,6 +9,7 @@ second item says how to read it. A script's result comes as letters and flat val
     b       boolean                         1 or null; with setresp(3) a boolean
     x       nil, function, userdata         null
     e, o    {err=...}, {ok=...}             error, status
+    E       {err=...} of a command          the same, counted already
     d, g    {double=...}, {big_number=...}  double, big number
     v       {verbatim_string={...}}         verbatim string: format and text
     m, t    {map={...}}, {set={...}}        map, set: the number of entries, then they follow
@@ -39,6 +40,7 @@ FAILED: Final = 1
 ABORTED: Final = 2
 ARRAY: Final = 3
 STATUS: Final = 4
+NOT_CALLED: Final = 5
 """How `sandbox.lua` reads what a command returned; the first item is the value."""
 
 SHORT: Final = 4000
@@ -47,6 +49,10 @@ ITEM_BYTES: Final = 64
 """What a value takes in Lua besides its bytes, at most."""
 
 MakeTable = Callable[[Any], Any]
+
+
+class NotCalled(CommandError):
+    """redis.call had no arguments that could be a command's: nobody has counted that error."""
 
 
 class TooMuch(Exception):
@@ -68,7 +74,7 @@ class ReplyReader:
         if isinstance(value, Status):
             return bytes(value), STATUS
         if isinstance(value, CommandError):
-            return error_text(value), FAILED
+            return error_text(value), NOT_CALLED if isinstance(value, NotCalled) else FAILED
         items = self._items(value)
         if items is None or len(items) > SHORT:
             return self._value(value if items is None else items)
@@ -165,6 +171,8 @@ class ResultReader:
         self._letters = iter(letters.decode("latin-1"))
         self._values = values
         self._resp3 = resp3
+        self.failures: list[CommandError] = []
+        """The errors within the result that are to be counted."""
 
     def read(self) -> Any:
         """The next value with all that belongs to it."""
@@ -190,7 +198,9 @@ class ResultReader:
         if letter == "v":
             return Text(next(self._values))
         line = value.replace(b"\r", b" ").replace(b"\n", b" ")
-        return {"e": CommandError, "o": Status, "g": BigNumber}[letter](line)
+        if letter == "e":
+            self.failures.append(CommandError(line))
+        return {"e": CommandError, "E": CommandError, "o": Status, "g": BigNumber}[letter](line)
 
 
 def scalar(value: Any, resp3: bool) -> Any:

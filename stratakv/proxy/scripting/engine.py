@@ -19,7 +19,7 @@ from stratakv.proxy.scripting.flags import (
     script_shebang,
 )
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
-from stratakv.proxy.scripting.runs import Loading, Run
+from stratakv.proxy.scripting.runs import Loading, Run, find_command
 from stratakv.proxy.scripting.runtime import BAD_NAME, Lua, OutOfMemory, ScriptError, as_reply
 
 if TYPE_CHECKING:
@@ -149,7 +149,6 @@ class Scripting:
         writes_nothing = "no-writes" in function.flags
         self._check_flags(writes_nothing, read_only)
         run = Run(session, function.name, read_only=writes_nothing, kind="function")
-        run.request = tuple(session.request)
         return self._execute(
             run, lambda lua: lua.call(run, self._callback(lua, function), keys, args)
         )
@@ -236,13 +235,27 @@ class Scripting:
             reply = work(lua)
         except ScriptError as failure:
             reply = as_reply(failure)
+            run.failed = True
         except TooLong:
             self._release(lua)
             raise
         except OutOfMemory:
-            return CommandError(b"ERR Error running script %b, not enough memory" % run.name)
+            reply = CommandError(b"ERR Error running script %b, not enough memory" % run.name)
+            run.failures, run.failed = [reply], True
+            self._count(run)
+            return reply
         self._release(lua)
+        if run.failed:
+            self._count(run)
         return reply
+
+    def _count(self, run: Run) -> None:
+        """Count the errors of a script's reply, and the call as failed."""
+        for failure in run.failures:
+            self._server.stats.count_error(failure)
+        entry = find_command(run.request)
+        if entry is not None:
+            entry.failed += 1
 
     def kill(self, kind: str) -> None:
         """End the scripts of a kind that run; raises where there are none, or they have written."""

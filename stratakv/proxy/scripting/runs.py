@@ -10,7 +10,7 @@ from stratakv.encodings.txn import TooLong, Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.guards import READ_ONLY
 from stratakv.proxy.requests import Request
-from stratakv.proxy.scripting.conversion import argument
+from stratakv.proxy.scripting.conversion import NotCalled, argument
 from stratakv.proxy.table import TABLE, Command
 
 if TYPE_CHECKING:
@@ -89,8 +89,12 @@ class Run(Work):
         self.session = session
         self.read_only = read_only
         self.wrote = False
-        self.request: tuple[bytes, ...] = ()
-        """The call, for FUNCTION STATS."""
+        self.request = session.request
+        """The call, EVAL or FCALL with its arguments."""
+        self.failures: list[CommandError] = []
+        """Errors in its reply that are its own, not those of commands that it called."""
+        self.failed = False
+        """Whether its reply is or has an error."""
         self._warn_after = session.server.options.busy_reply_threshold / 1000
         self._log: list[tuple[int, str]] = []
 
@@ -133,10 +137,10 @@ class Run(Work):
     def call(self, values: tuple[Any, ...]) -> Any:
         """redis.call: the reply, errors included. Raises `TooLong`."""
         if not values:
-            return CommandError(errors.SCRIPT_NO_ARGUMENT)
+            return NotCalled(errors.SCRIPT_NO_ARGUMENT)
         request = [value if type(value) is bytes else argument(value) for value in values]
         if None in request:
-            return CommandError(errors.SCRIPT_BAD_ARGUMENT)
+            return NotCalled(errors.SCRIPT_BAD_ARGUMENT)
         return self._run(request)  # type: ignore[arg-type]  # None was refused
 
     def _run(self, request: Request) -> Any:

@@ -86,6 +86,7 @@ class Lua:
                 b"call": self._call,
                 b"call_many": self._call_many,
                 b"tick": self._tick,
+                b"lacks": self._lacks,
                 b"reason": self._reason,
                 b"log": self._log,
                 b"setresp": self._setresp,
@@ -157,7 +158,11 @@ class Lua:
         letters, values = result[1], iter(result[2:])
         if len(letters) > SHORT and len(result) == 5:
             values = self._chunks(*result[2:])
-        return ResultReader(letters, values, run.resp3).read()
+        reader = ResultReader(letters, values, run.resp3)
+        reply = reader.read()
+        run.failures = reader.failures
+        run.failed = b"e" in letters or b"E" in letters
+        return reply
 
     def _chunks(self, values: Any, count: int, size: int) -> Iterator[Any]:
         for start in range(1, count + 1, size):
@@ -177,10 +182,17 @@ class Lua:
         return result
 
     def _fail(
-        self, run: Run, text: Any = None, source: bytes | None = None, line: bytes | None = None
+        self,
+        run: Run,
+        text: Any = None,
+        source: bytes | None = None,
+        line: bytes | None = None,
+        is_counted: bool | None = None,
     ) -> NoReturn:
         if text == OUT_OF_MEMORY:
             raise OutOfMemory
+        if not is_counted:
+            run.failures = [CommandError(text)]
         if source is not None and line is not None:
             text += b" script: %b, on %b:%b." % (run.name, source, line)
         raise ScriptError(text)
@@ -234,6 +246,13 @@ class Lua:
         except BaseException as failure:
             run.end(failure)
             return True
+
+    def _lacks(self, size: float) -> bool:
+        """Whether so many bytes are more than there is room for; the script has to end then."""
+        if self._run is None or size <= self._limit - self._used():
+            return False
+        self._run.end(OutOfMemory())
+        return True
 
     def _reason(self) -> bytes:
         return self._run.reason if self._run is not None else b""

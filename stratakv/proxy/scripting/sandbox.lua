@@ -15,7 +15,7 @@ local gsub, match, find, sub, dump = string.gsub, string.match, string.find, str
 local HERE = getinfo(1, 'S').source
 local COUNT = 10000 -- instructions between two looks at the clock
 local READONLY = 'Attempt to modify a readonly table'
-local FAILED, ABORTED, ARRAY, STATUS = 1, 2, 3, 4 -- the second value of host.call, see runtime.py
+local FAILED, ABORTED, ARRAY, STATUS = 1, 2, 3, 4 -- the second value of host.call, see conversion.py
 
 -- read-only tables: an empty stand-in in front of the real one
 
@@ -121,7 +121,7 @@ local function settle(raising, value, how, ...)
     if how == ARRAY then return {...} end
     if how == STATUS then return {ok = value} end
     if how == ABORTED then abort() end
-    local failure = {err = value, ignore_error_stats_update = true}
+    local failure = {err = value, ignore_error_stats_update = how == FAILED or nil}
     if raising then error(failure, 0) end
     return failure
 end
@@ -274,6 +274,20 @@ local lib_table = copy(table, 'concat foreach foreachi getn insert maxn remove s
 local lib_math = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge
     ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
 lib_math.random, lib_math.randomseed = random, randomseed
+
+local rep, LARGE = string.rep, 1048576
+
+-- Refused before it is built: that alone would hold up everybody.
+function lib_string.rep(text, count)
+    if type(text) ~= 'string' and type(text) ~= 'number' then
+        error("bad argument #1 to 'rep' (string expected, got "
+            .. (text == nil and 'no value' or type(text)) .. ')', 2)
+    end
+    local size = #tostring(text) * integer(count, 2, 'rep')
+    if size > LARGE and host.lacks(size) then abort() end
+    return rep(text, count)
+end
+
 local lib_coroutine = copy(coroutine, 'resume running status yield')
 
 local function watched(body, name)
@@ -422,7 +436,7 @@ local function special(letters, values, found, depth)
         return true
     end
     local value = field('err', 'string')
-    if value then return put('e', value) end
+    if value then return put(raw_rawget(found, 'ignore_error_stats_update') and 'E' or 'e', value) end
     value = field('ok', 'string')
     if value then return put('o', value) end
     value = field('double', 'number')
@@ -492,7 +506,8 @@ local function conclude(ok, value)
     if not ok then
         if type(value) ~= 'table' then return false, value end
         local text, source, line = value.err, value.source, value.line
-        return false, tostring(text), source and tostring(source), line and tostring(line)
+        return false, tostring(text), source and tostring(source), line and tostring(line),
+            value.ignore_error_stats_update and true
     end
     if #values > CHUNK then return true, concat(letters), values, #values, CHUNK end
     return true, concat(letters), unpack(values)
