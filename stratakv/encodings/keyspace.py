@@ -231,6 +231,8 @@ class Keyspace:
         self.field_times_from: dict[bytes, bytes] = {}
         """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
         self.expired_fields = 0
+        self.overdue: set[bytes] = set()
+        """Namespaces that got a key whose time passed while a long command wrote it."""
         self.building: set[int] = set()
         """Versions that a long command is still writing: not garbage yet."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from stratakv import errors
 from stratakv.encodings import metas, rows
 from stratakv.encodings.keyspace import Database, Keyspace
-from stratakv.encodings.metas import Extra, Meta
+from stratakv.encodings.metas import NO_EXPIRY, Extra, Meta
 from stratakv.encodings.tier import Request
 from stratakv.encodings.txn import UNLIMITED, Row, Txn
 from stratakv.encodings.zset_remote import REMOTE, Remote
@@ -311,6 +311,8 @@ class PatientTxn(Txn):
         for key, meta in self.metas.items():
             cached = cache.get(key)  # it may have been charged since the snapshot was taken
             meta.charge = 0 if cached is None else cached.charge
+            if NO_EXPIRY != meta.expire_ms <= self.clock.now_ms:
+                self.keyspace.overdue.add(self.db.ns)
         if not self.store.pending and not self.keyspace.signals.listeners:
             self.store.pending, self.rows = self.rows, {}
         self._release_fresh()

@@ -179,6 +179,9 @@ class Reclaimer:
 
     def _first_due(self, ns: bytes) -> bytes:
         """Where the live rows of the index begin; at its start if the clock was set back."""
+        if ns in self._keyspace.overdue:
+            self._keyspace.overdue.discard(ns)
+            self._expired_up_to.pop(ns, None)
         due_ms, row = self._expired_up_to.get(ns, (0, b""))
         if row and due_ms <= self._keyspace.clock.now_ms:
             return row

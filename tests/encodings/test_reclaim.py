@@ -389,6 +389,20 @@ def test_many_new_keys_in_one_long_unit_are_marked_once_each(bench: Bench) -> No
     assert bench.problems() == []
 
 
+def test_a_key_whose_time_passed_while_it_was_written_expires_too(bench: Bench) -> None:
+    bench.make_set(b"later", 1, expire_ms=bench.clock.now_ms + 20)
+    txn = patient(bench)
+    txn.create(b"built", metas.SET, 1, bench.clock.now_ms + 10)
+    bench.clock.advance(30)
+    reclaimer = finish(bench)
+    assert bench.database.live == 0
+    txn.apply()
+    bench.commit()
+    assert bench.database.live == 1
+    finish(bench, reclaimer)
+    assert bench.database.live == 0
+
+
 # the thread that reads
 
 
