@@ -41,6 +41,7 @@ _SINGLE_ROWS = frozenset(
         rows.GENERATION_ROW,
         rows.DATABASES_ROW,
         rows.NAMESPACES_ROW,
+        rows.REMOTE_ROW,
     )
 )
 _SUB_KINDS = {

@@ -197,7 +197,7 @@ def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     if meta.encoding > 1:
         if hidden := _hidden(txn, meta):
             length, pairs = _live_pairs(txn, meta, hidden)
-            return length, (field for field, _ in pairs)
+            return length, map(itemgetter(0), pairs)
         found = _cached_pairs(txn, meta)
         if found is not None:
             return len(found), [field for field, _ in found]
@@ -212,7 +212,7 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     if meta.encoding > 1:
         if hidden := _hidden(txn, meta):
             length, live = _live_pairs(txn, meta, hidden)
-            return length, (value for _, value in live)
+            return length, map(itemgetter(1), live)
         pairs = _cached_pairs(txn, meta)
         if pairs is not None:
             return len(pairs), [value for _, value in pairs]
@@ -228,7 +228,13 @@ def _cached_pairs(txn: Txn, meta: Meta) -> list[Pair] | None:
 def _live_pairs(txn: Txn, meta: Meta, hidden: frozenset[bytes]) -> tuple[int, Iterable[Pair]]:
     """As `everything`, without the hidden fields."""
     length = members.measure(txn, meta) - len(hidden)
-    return length, (pair for pair in members.each_pair(txn, meta) if pair[0] not in hidden)
+    return length, _without(members.each_pair(txn, meta), hidden)
+
+
+def _without(pairs: Iterable[Pair], hidden: frozenset[bytes]) -> Iterator[Pair]:
+    for pair in pairs:
+        if pair[0] not in hidden:
+            yield pair
 
 
 def page(txn: Txn, meta: Meta, cursor: int, wanted: int) -> tuple[int, Sequence[Pair]]:

@@ -231,6 +231,8 @@ class Keyspace:
         self.field_times_from: dict[bytes, bytes] = {}
         """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
         self.expired_fields = 0
+        self.has_remote = store.get(rows.REMOTE_ROW) is not None
+        """Whether the store may have sorted sets v3."""
         self.overdue: set[bytes] = set()
         """Namespaces that got a key whose time passed while a long command wrote it."""
         self.building: set[int] = set()
@@ -250,6 +252,12 @@ class Keyspace:
             if policy is not None and type_ in policy.encodings:
                 return policy.encodings[type_]
         return self.encodings.get(type_, 0)
+
+    def note_remote(self) -> None:
+        """A sorted set v3 is being made: what is dropped may have scores in Redis from now on."""
+        if not self.has_remote:
+            self.has_remote = True
+            self.store.pending[rows.REMOTE_ROW] = b""
 
     def raise_generation(self) -> Callable[[], None]:
         """Leave all cache entries behind; the new generation joins the next commit.
@@ -400,6 +408,7 @@ class Keyspace:
         self.tier.doubt()
         self.dirty = False
         self._check_format()
+        self.has_remote = self.store.get(rows.REMOTE_ROW) is not None
         self.versions.reload()
         names = self._load_names(len(self.databases))
         for database, name in zip(self.databases, names, strict=True):

@@ -61,7 +61,8 @@ class Reclaimer:
         self._executor = executor
         self._reading: Future[list[list[bytes]]] | None = None
         self._read_ahead: dict[Range, list[bytes]] = {}
-        self._work: Iterator[bool] | None = None
+        self._expiring: Iterator[bool] | None = None
+        self._draining: Iterator[bool] | None = None
         self._compactions: deque[Compaction] = deque()
         self._closing: set[bytes] = set()
         """Queue rows whose range waits for its compaction."""
@@ -70,20 +71,24 @@ class Reclaimer:
         self._expired_up_to: dict[bytes, tuple[int, bytes]] = {}
         """By namespace: the time of the last key that expired, and its index row."""
         self._next_due_ms: dict[int, int] = {}
-        self._scores = Scores(keyspace.tier, keyspace.store)
+        self._scores = Scores(keyspace)
         self.expired_keys = 0
         self.reclaimed_rows = 0
         self.on_expired: Callable[[Database, bytes], None] | None = None
 
     def work(self, deadline: float, *, expire: bool = True) -> bool:
-        """Work until the deadline (perf_counter); says whether there is more to do."""
-        if self._work is None:
-            self._work = self._round(expire)
-        for waits in self._work:
-            if waits or time.perf_counter() >= deadline:
-                return True
-        self._work = None
-        return False
+        """Work until the deadline (perf_counter); says whether there is more to do.
+
+        Due keys come first, and dead rows get a step in any case.
+        """
+        if expire:
+            self._expiring = self._expiring or self._expire_all()
+            if not _goes_on(self._expiring, deadline):
+                self._expiring = None
+        self._draining = self._draining or self._drain_all()
+        if not _goes_on(self._draining, deadline):
+            self._draining = None
+        return self._expiring is not None or self._draining is not None
 
     @property
     def is_reading(self) -> bool:
@@ -92,7 +97,7 @@ class Reclaimer:
 
     def reset(self) -> None:
         """Deletions may have been lost with a failed commit: begin again from what is stored."""
-        self._work = None
+        self._expiring = self._draining = None
         self._read_ahead.clear()
         self._compactions.clear()
         self._closing.clear()
@@ -138,15 +143,17 @@ class Reclaimer:
                 found += sum(1 for _ in islice(self._store.scan_keys(start, stop), limit))
         return found
 
-    def _round(self, expire: bool) -> Iterator[bool]:
-        """One pass over everything; yields between steps whether it waits for something."""
-        if expire:
-            self._next_due_ms.clear()
-            for database in self._keyspace.databases:
-                if database.expiring:
-                    yield from self._expire(database)
-                if database.live:
-                    yield from self._expire_fields(database)
+    def _expire_all(self) -> Iterator[bool]:
+        """One pass over what is due; yields between steps whether it waits for something."""
+        self._next_due_ms.clear()
+        for database in self._keyspace.databases:
+            if database.expiring:
+                yield from self._expire(database)
+            if database.live:
+                yield from self._expire_fields(database)
+
+    def _drain_all(self) -> Iterator[bool]:
+        """One pass over what is dead; yields as `_expire_all`."""
         if self._scores.may_go_on():
             self._keyspace.find_garbage_again()
         for database in self._keyspace.databases:
@@ -293,18 +300,18 @@ class Reclaimer:
             self._store.pending[rows.field_expiry_row(ns, at_ms, version, key)] = None
 
     def _drain_namespaces(self) -> Iterator[bool]:
-        dropped = list(self._store.scan_keys(*_DROPPED_SPAN))
+        dropped = [row for row in self._store.scan_keys(*_DROPPED_SPAN) if row not in self._closing]
+        yield from self._read([span for row in dropped for span in _spans_of_dropped(row)])
         for row in dropped:
-            if row in self._closing:
-                continue
             gone = yield from self._scores.of_namespace_are_gone(row, row[2:])
             if gone:
-                spans = [_span(prefix + row[2:]) for prefix in rows.KEYED_PREFIXES]
-                yield from self._delete_ranges(row, spans)
+                yield from self._delete_ranges(row, _spans_of_dropped(row))
 
     def _delete_ranges(self, queue_row: bytes, spans: list[Range]) -> Iterator[bool]:
         """Delete the rows of some ranges, and the row that queued them when all are gone."""
         fences: list[Range] = []
+        if spans[0] not in self._read_ahead:
+            yield from self._read(spans)
         for span in spans:
             fence = yield from self._delete_range(*span)
             if fence is not None:
@@ -363,7 +370,12 @@ class Reclaimer:
             while self.is_reading:
                 yield True
             found = self._reading.result()
-        self._read_ahead = dict(zip(spans, found, strict=False))
+        self._read_ahead.update(zip(spans, found, strict=False))
+
+
+def _goes_on(work: Iterator[bool], deadline: float) -> bool:
+    """Work until the deadline, or until it waits for something; False when it has ended."""
+    return any(waits or time.perf_counter() >= deadline for waits in work)
 
 
 def _first_rows(reader: Reader, spans: list[Range]) -> list[list[bytes]]:
@@ -380,6 +392,11 @@ def _first_rows(reader: Reader, spans: list[Range]) -> list[list[bytes]]:
 
 def _span(prefix: bytes) -> Range:
     return prefix, rows.end_of(prefix)
+
+
+def _spans_of_dropped(queue_row: bytes) -> list[Range]:
+    """The ranges of a dropped namespace."""
+    return [_span(prefix + queue_row[2:]) for prefix in rows.KEYED_PREFIXES]
 
 
 def _spans(ns: bytes, queue_row: bytes) -> list[Range]:

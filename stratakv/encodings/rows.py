@@ -49,7 +49,7 @@ META, SUB, ORDER, INDEX = b"m#", b"s#", b"k#", b"i#"
 EXPIRY, GARBAGE, LIVE, EXPIRING, DROPPED = b"e#", b"g#", b"n#", b"x#", b"d#"
 LIBRARY, FIELD_EXPIRY = b"f#", b"t#"
 FORMAT_ROW, VERSION_ROW, GENERATION_ROW = b"!format", b"!version", b"!generation"
-DATABASES_ROW, NAMESPACES_ROW = b"!databases", b"!namespaces"
+DATABASES_ROW, NAMESPACES_ROW, REMOTE_ROW = b"!databases", b"!namespaces", b"!remote"
 
 KEYED_PREFIXES = (META, SUB, ORDER, INDEX, EXPIRY, FIELD_EXPIRY, GARBAGE, LIVE, EXPIRING)
 """The prefixes that are followed by a namespace: all that a dropped namespace leaves behind."""

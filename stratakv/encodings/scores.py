@@ -9,10 +9,9 @@ from collections.abc import Generator, Iterator
 from typing import Any, Final
 
 from stratakv.encodings import rows
-from stratakv.encodings.tier import Tier
+from stratakv.encodings.keyspace import Keyspace
 from stratakv.encodings.zset_remote import is_remote, is_remote_meta, sub_of_garbage, sub_of_meta
 from stratakv.storage.cache.contract import BYPASS
-from stratakv.storage.store import Store
 
 ROWS_AT_ONCE: Final = 100
 
@@ -38,9 +37,10 @@ class Removal:
 class Scores:
     """What is under way, by the row of the queue that asked for it."""
 
-    def __init__(self, tier: Tier, store: Store) -> None:
-        self._tier = tier
-        self._store = store
+    def __init__(self, keyspace: Keyspace) -> None:
+        self._keyspace = keyspace
+        self._tier = keyspace.tier
+        self._store = keyspace.store
         self._removals: dict[bytes, Removal] = {}
         self._stuck: set[bytes] = set()
         """Those that failed: not worth a walk through all keys while Redis is away."""
@@ -72,6 +72,8 @@ class Scores:
 
     def of_namespace_are_gone(self, row: bytes, ns: bytes) -> Generator[bool, None, bool]:
         """As `are_gone`, in steps: there may be many keys to look at."""
+        if not self._keyspace.has_remote:
+            return True
         if row in self._stuck and not self._tier.storage.ready:
             return False
         removal = self._begin(row)

@@ -120,6 +120,7 @@ class Txn:
             encoding = self.keyspace.encoding(self.db, type_, key) if type_ != STRING else 0
         if encoding == 3 and type_ == ZSET:
             self.need_storage()
+            self.keyspace.note_remote()
         version = self.keyspace.versions.next()
         row = old.row
         sub = b"" if type_ == STRING else rows.sub_prefix(row, len(self.db.ns), version)
