@@ -362,6 +362,8 @@ class Keyspace:
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
+        if not database.live:
+            return
         self.signals.emit(database.index, self._listened_live_keys(database))
         old = database.ns
         database.forget()

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from stratakv.encodings import field_times, metas, rows
@@ -265,8 +265,9 @@ class Reclaimer:
         while True:
             found = list(islice(self._store.scan_keys(start, stop), STEP_ROWS))
             dead = [row for row in found if self._is_dead(database, ns, row)]
-            yield from self._read([span for row in dead for span in _spans(ns, row)])
-            for row in dead:
+            spans = [_spans(ns, row) for row in dead]
+            for number, row in enumerate(dead):
+                yield from self._read_from(spans, number)
                 self._drained_up_to[ns] = row
                 yield from self._drain_incarnation(ns, row)
                 yield False
@@ -300,18 +301,23 @@ class Reclaimer:
             self._store.pending[rows.field_expiry_row(ns, at_ms, version, key)] = None
 
     def _drain_namespaces(self) -> Iterator[bool]:
-        dropped = [row for row in self._store.scan_keys(*_DROPPED_SPAN) if row not in self._closing]
-        yield from self._read([span for row in dropped for span in _spans_of_dropped(row)])
-        for row in dropped:
-            gone = yield from self._scores.of_namespace_are_gone(row, row[2:])
-            if gone:
-                yield from self._delete_ranges(row, _spans_of_dropped(row))
+        progress = True
+        while progress:
+            found = self._store.scan_keys(*_DROPPED_SPAN)
+            dropped = list(islice((row for row in found if row not in self._closing), STEP_ROWS))
+            spans = [_spans_of_dropped(row) for row in dropped]
+            progress = False
+            for number, row in enumerate(dropped):
+                gone = yield from self._scores.of_namespace_are_gone(row, row[2:])
+                if gone:
+                    progress = True
+                    yield from self._read_from(spans, number)
+                    yield from self._delete_ranges(row, spans[number])
+                yield False
 
     def _delete_ranges(self, queue_row: bytes, spans: list[Range]) -> Iterator[bool]:
         """Delete the rows of some ranges, and the row that queued them when all are gone."""
         fences: list[Range] = []
-        if spans[0] not in self._read_ahead:
-            yield from self._read(spans)
         for span in spans:
             fence = yield from self._delete_range(*span)
             if fence is not None:
@@ -353,13 +359,16 @@ class Reclaimer:
             self._store.pending[row] = None
         return None
 
+    def _read_from(self, spans: list[list[Range]], number: int) -> Iterator[bool]:
+        """Read ahead what is to be deleted from here on, unless that was done."""
+        if spans[number][0] not in self._read_ahead:
+            yield from self._read(list(chain.from_iterable(spans[number:])))
+
     def _read(self, spans: list[Range]) -> Iterator[bool]:
         """Read the first rows of dead ranges ahead: of the first range, and of others that fit.
 
         What was written into them must be in the engine before the thread looks there.
         """
-        if not spans:
-            return
         if self._executor is None:
             found = _first_rows(self._store, spans)
         else:
@@ -370,7 +379,7 @@ class Reclaimer:
             while self.is_reading:
                 yield True
             found = self._reading.result()
-        self._read_ahead.update(zip(spans, found, strict=False))
+        self._read_ahead = dict(zip(spans, found, strict=False))
 
 
 def _goes_on(work: Iterator[bool], deadline: float) -> bool:

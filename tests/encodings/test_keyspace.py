@@ -197,6 +197,7 @@ def test_swapped_databases_stay_swapped(bench: Bench) -> None:
 def test_a_namespace_is_never_used_twice(bench: Bench) -> None:
     seen = set()
     for _ in range(5):
+        bench.make_set(b"k", 1)
         bench.keyspace.flush(bench.database)
         seen.add(bench.database.ns)
         bench.commit()

@@ -428,6 +428,31 @@ def test_dead_ranges_are_read_in_a_thread(bench: Bench, reader: ThreadPoolExecut
     assert sum(row.startswith(b"s#") for row in bench.rows()) == 3
 
 
+def test_many_dropped_namespaces_are_read_together(
+    bench: Bench, reader: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each wait for the thread takes a slice: hundreds of FLUSHALL must not take hundreds."""
+    for number in range(STEP_ROWS // 2):
+        bench.make_set(b"%d" % number, 2)
+        bench.commit()
+        bench.keyspace.flush(bench.database)
+    bench.commit()
+    submit, reads = reader.submit, []
+    monkeypatch.setattr(reader, "submit", lambda *work: reads.append(work) or submit(*work))
+    finish(bench, Reclaimer(bench.keyspace, executor=reader))
+    assert kinds(bench) == {b"n#", b"x#"}
+    assert len(reads) < 5
+
+
+def test_an_empty_database_needs_no_other_namespace(bench: Bench) -> None:
+    ns = bench.database.ns
+    bench.keyspace.flush(bench.database)
+    assert bench.database.ns == ns
+    bench.make_set(b"k", 1)
+    bench.keyspace.flush(bench.database)
+    assert bench.database.ns != ns
+
+
 def test_the_thread_does_not_look_before_the_rows_are_written(
     bench: Bench, reader: ThreadPoolExecutor
 ) -> None:
