@@ -21,6 +21,9 @@ from stratakv.storage.store import Done, Store
 VERSION_LEASE_US = 60_000_000
 """How far ahead of use the version mark is persisted: one extra row a minute, not one a key."""
 
+SMALL_ROWS = 2000
+"""A namespace is small if fewer rows than that were written in its time."""
+
 THINNED_KEYS = 50_000
 """Deleted keys that make the range of the metas worth compacting, if no more are left: SCAN steps
 over each of them, 25 ms for so many."""
@@ -63,6 +66,7 @@ class Database:
     """One namespace: its counts, its cache of metas and the metas that wait for the commit."""
 
     __slots__ = (
+        "born",
         "cache",
         "cached_bytes",
         "counts_changed",
@@ -86,6 +90,8 @@ class Database:
         self.dirty: dict[bytes, Meta] = {}
         self.live = 0
         self.expiring = 0
+        self.born: int | None = None
+        """How many rows had been written when the namespace was new; None if that is not known."""
         self.deleted = 0
         """Metas that were deleted since their range was last compacted."""
         self.counts_changed = False
@@ -145,6 +151,7 @@ class Database:
         self.counts_changed, other.counts_changed = other.counts_changed, self.counts_changed
         self.garbage_from, other.garbage_from = other.garbage_from, self.garbage_from
         self.deleted, other.deleted = other.deleted, self.deleted
+        self.born, other.born = other.born, self.born
 
     def evict(self, target_bytes: int) -> int:
         """Drop metas that were not used since the hand last passed (CLOCK), down to a size."""
@@ -233,6 +240,8 @@ class Keyspace:
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
+        self.small: set[bytes] = set()
+        """Dropped namespaces that hold few rows, deleted ones included."""
         self.overdue: set[bytes] = set()
         """Namespaces that got a key whose time passed while a long command wrote it."""
         self.building: set[int] = set()
@@ -366,9 +375,13 @@ class Keyspace:
             return
         self.signals.emit(database.index, self._listened_live_keys(database))
         old = database.ns
+        written = self.store.stats.rows
+        if database.born is not None and written - database.born < SMALL_ROWS:
+            self.small.add(old)
+        database.born = written
         database.forget()
         self._namespaces += 1
-        database.ns = b"%d.%d:" % (database.index, self._namespaces)
+        database.ns = rows.namespace(database.index, self._namespaces)
         database.live = database.expiring = 0
         database.counts_changed = self.dirty = True
         self.store.pending[rows.NAMESPACES_ROW] = rows.U64.pack(self._namespaces)

@@ -7,15 +7,15 @@ last.
 
 A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
 So the two outermost rows of a large dead range stay as a fence around it until it is compacted, the
-heads of the `e#` and `g#` queues are remembered instead of sought, and dead ranges, which nobody
-writes any more, are read in a thread.
+heads of the `e#` and `g#` queues are remembered instead of sought, and dropped namespaces, which
+nobody writes any more, are read in a thread unless they are small.
 """
 
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
-from itertools import chain, islice
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from stratakv.encodings import field_times, metas, rows
@@ -27,7 +27,7 @@ from stratakv.storage.engine import Reader
 
 STEP_ROWS: Final = 100
 READ_ROWS: Final = 2000
-"""Rows of a dead range that the thread reads at a time."""
+"""Rows of a dropped namespace that the thread reads at a time."""
 COMPACT_ROWS: Final = 10_000
 """Ranges with fewer deleted rows are left to LevelDB's own compaction."""
 
@@ -59,8 +59,7 @@ class Reclaimer:
         self._store = keyspace.store
         self._is_locked = is_locked
         self._executor = executor
-        self._reading: Future[list[list[bytes]]] | None = None
-        self._read_ahead: dict[Range, list[bytes]] = {}
+        self._reading: Future[list[bytes]] | None = None
         self._expiring: Iterator[bool] | None = None
         self._draining: Iterator[bool] | None = None
         self._compactions: deque[Compaction] = deque()
@@ -98,7 +97,6 @@ class Reclaimer:
     def reset(self) -> None:
         """Deletions may have been lost with a failed commit: begin again from what is stored."""
         self._expiring = self._draining = None
-        self._read_ahead.clear()
         self._compactions.clear()
         self._closing.clear()
         self._expired_up_to.clear()
@@ -265,9 +263,7 @@ class Reclaimer:
         while True:
             found = list(islice(self._store.scan_keys(start, stop), STEP_ROWS))
             dead = [row for row in found if self._is_dead(database, ns, row)]
-            spans = [_spans(ns, row) for row in dead]
-            for number, row in enumerate(dead):
-                yield from self._read_from(spans, number)
+            for row in dead:
                 self._drained_up_to[ns] = row
                 yield from self._drain_incarnation(ns, row)
                 yield False
@@ -305,21 +301,50 @@ class Reclaimer:
         while progress:
             found = self._store.scan_keys(*_DROPPED_SPAN)
             dropped = list(islice((row for row in found if row not in self._closing), STEP_ROWS))
-            spans = [_spans_of_dropped(row) for row in dropped]
             progress = False
-            for number, row in enumerate(dropped):
-                gone = yield from self._scores.of_namespace_are_gone(row, row[2:])
-                if gone:
-                    progress = True
-                    yield from self._read_from(spans, number)
-                    yield from self._delete_ranges(row, spans[number])
+            small: list[bytes] = []
+            for row in dropped:
+                ns = row[2:]
+                gone = yield from self._scores.of_namespace_are_gone(row, ns)
+                if not gone:
+                    continue
+                progress = True
+                if ns in self._keyspace.small:
+                    small.append(ns)
+                else:
+                    spans = [_span(prefix + ns) for prefix in rows.KEYED_PREFIXES]
+                    threaded = self._executor is not None
+                    yield from self._delete_ranges(row, spans, threaded=threaded)
                 yield False
+            for _, run in groupby(small, key=lambda ns: ns.partition(b".")[0]):
+                yield from self._delete_small(list(run))
 
-    def _delete_ranges(self, queue_row: bytes, spans: list[Range]) -> Iterator[bool]:
+    def _delete_small(self, namespaces: list[bytes]) -> Iterator[bool]:
+        """Delete neighbours in one walk: each of its own would step over the rows deleted before.
+
+        Requires: they are in order, and all that lies between them is small too, but for what
+        SWAPDB may have put there.
+        """
+        wanted = frozenset(namespaces)
+        for prefix in rows.KEYED_PREFIXES:
+            span = prefix + namespaces[0], rows.end_of(prefix + namespaces[-1])
+            for number, row in enumerate(self._store.scan_keys(*span), 1):
+                if row[2 : row.index(b":") + 1] in wanted:
+                    self._store.pending[row] = None
+                    self.reclaimed_rows += 1
+                if not number % STEP_ROWS:
+                    yield False
+        for ns in namespaces:
+            self._store.pending[rows.DROPPED + ns] = None
+            self._keyspace.small.discard(ns)
+
+    def _delete_ranges(
+        self, queue_row: bytes, spans: list[Range], *, threaded: bool = False
+    ) -> Iterator[bool]:
         """Delete the rows of some ranges, and the row that queued them when all are gone."""
         fences: list[Range] = []
         for span in spans:
-            fence = yield from self._delete_range(*span)
+            fence = yield from self._delete_range(*span, threaded=threaded)
             if fence is not None:
                 fences.append(fence)
         if not fences:
@@ -331,15 +356,19 @@ class Reclaimer:
         leftovers = [row for fence in fences for row in fence]
         self._compactions.append(Compaction(*fences[-1], [*leftovers, queue_row]))
 
-    def _delete_range(self, start: bytes, stop: bytes) -> Generator[bool, None, Range | None]:
+    def _delete_range(
+        self, start: bytes, stop: bytes, *, threaded: bool
+    ) -> Generator[bool, None, Range | None]:
         """Delete the rows of a range; of a large one all but the outermost, which it returns."""
         edges: list[bytes] = []
         total = 0
         at = start
+        most = READ_ROWS if threaded else STEP_ROWS
         while True:
-            if (at, stop) not in self._read_ahead:
-                yield from self._read([(at, stop)])
-            found = self._read_ahead.pop((at, stop))
+            if threaded:
+                found = yield from self._read(at, stop)
+            else:
+                found = list(islice(self._store.scan_keys(at, stop), STEP_ROWS))
             total += len(found)
             self.reclaimed_rows += len(found)
             for first in range(0, len(found), STEP_ROWS):
@@ -349,7 +378,7 @@ class Reclaimer:
                 for row in edges[1:-1]:
                     self._store.pending[row] = None
                 edges = edges[:1] + edges[1:][-1:]
-            if len(found) < READ_ROWS:
+            if len(found) < most:
                 break
             at = found[-1] + b"\0"
             yield False
@@ -359,27 +388,19 @@ class Reclaimer:
             self._store.pending[row] = None
         return None
 
-    def _read_from(self, spans: list[list[Range]], number: int) -> Iterator[bool]:
-        """Read ahead what is to be deleted from here on, unless that was done."""
-        if spans[number][0] not in self._read_ahead:
-            yield from self._read(list(chain.from_iterable(spans[number:])))
+    def _read(self, start: bytes, stop: bytes) -> Generator[bool, None, list[bytes]]:
+        """The first rows of a dead range, read in the thread.
 
-    def _read(self, spans: list[Range]) -> Iterator[bool]:
-        """Read the first rows of dead ranges ahead: of the first range, and of others that fit.
-
-        What was written into them must be in the engine before the thread looks there.
+        What was written into it must be in the engine before the thread looks there.
         """
-        if self._executor is None:
-            found = _first_rows(self._store, spans)
-        else:
-            ticket = self._store.ticket
-            while not self._store.has_written(ticket):
-                yield True
-            self._reading = self._executor.submit(_first_rows, self._store.engine, spans)
-            while self.is_reading:
-                yield True
-            found = self._reading.result()
-        self._read_ahead = dict(zip(spans, found, strict=False))
+        assert self._executor is not None
+        ticket = self._store.ticket
+        while not self._store.has_written(ticket):
+            yield True
+        self._reading = self._executor.submit(_first_rows, self._store.engine, start, stop)
+        while self.is_reading:
+            yield True
+        return self._reading.result()
 
 
 def _goes_on(work: Iterator[bool], deadline: float) -> bool:
@@ -387,25 +408,12 @@ def _goes_on(work: Iterator[bool], deadline: float) -> bool:
     return any(waits or time.perf_counter() >= deadline for waits in work)
 
 
-def _first_rows(reader: Reader, spans: list[Range]) -> list[list[bytes]]:
-    """The first rows of each range, until there are enough."""
-    found: list[list[bytes]] = []
-    total = 0
-    for span in spans:
-        found.append(list(islice(reader.scan_keys(*span), READ_ROWS)))
-        total += len(found[-1])
-        if total >= READ_ROWS:
-            break
-    return found
+def _first_rows(reader: Reader, start: bytes, stop: bytes) -> list[bytes]:
+    return list(islice(reader.scan_keys(start, stop), READ_ROWS))
 
 
 def _span(prefix: bytes) -> Range:
     return prefix, rows.end_of(prefix)
-
-
-def _spans_of_dropped(queue_row: bytes) -> list[Range]:
-    """The ranges of a dropped namespace."""
-    return [_span(prefix + queue_row[2:]) for prefix in rows.KEYED_PREFIXES]
 
 
 def _spans(ns: bytes, queue_row: bytes) -> list[Range]:

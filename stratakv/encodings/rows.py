@@ -64,6 +64,15 @@ SEQUENCE_START = 1 << 63
 _ALL = (1 << 64) - 1
 
 
+def namespace(index: int, number: int) -> bytes:
+    """The name of a database's next namespace, which sorts behind all its earlier ones.
+
+    So a scan of it does not walk over what was deleted of those: 0.a1, ..., 0.a9, 0.b10, ...
+    """
+    digits = b"%d" % number
+    return b"%d.%c%b:" % (index, ord("a") + len(digits) - 1, digits)
+
+
 def h8(key: bytes) -> bytes:
     """The hash prefix that spreads keys evenly."""
     return md5(key).digest()[:8]

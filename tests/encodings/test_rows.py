@@ -128,3 +128,9 @@ def test_a_scan_from_a_hash_s_position_begins_at_its_key(key: bytes) -> None:
     assert rows.meta_rows_from(NS, position) <= row
     if position + 1 < 2**64:
         assert row < rows.meta_rows_from(NS, position + 1)
+
+
+def test_namespaces_sort_in_the_order_they_were_made() -> None:
+    names = [rows.namespace(3, number) for number in (*range(1, 1200), 10**9, 2**64 - 1)]
+    assert names == sorted(names)
+    assert names[0] == b"3.a1:"
