@@ -345,9 +345,9 @@ def test_flushing_and_swapping_leave_exactly_these_rows(tmp_path: Path) -> None:
     assert stored(tmp_path) == {
         **ONE_KEY,
         b"m#0:" + GREETING + b"greeting": b"\x00\x01" + V0 + NEVER + b"hello",
-        b"n#0.1:": NONE,
-        b"x#0.1:": NONE,
+        b"n#0.a1:": NONE,
+        b"x#0.a1:": NONE,
         b"d#0:": b"",
         b"!namespaces": ONE,
-        b"!databases": b"0.1,2,1,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        b"!databases": b"0.a1,2,1,3,4,5,6,7,8,9,10,11,12,13,14,15",
     }
