@@ -424,10 +424,12 @@ class Keyspace:
         self.dirty = False
         self._check_format()
         self.has_remote = self.store.get(rows.REMOTE_ROW) is not None
+        self.small.clear()
         self.versions.reload()
         names = self._load_names(len(self.databases))
         for database, name in zip(self.databases, names, strict=True):
             database.ns = name + b":"
             database.forget()
             database.counts_changed = False
+            database.born = None
             database.load_counts(self.store)

@@ -165,7 +165,7 @@ class Reclaimer:
             ns = database.ns  # SWAPDB may come between two steps
             now_ms = self._keyspace.clock.now_ms
             stop = rows.end_of(rows.EXPIRY + ns)
-            found = list(islice(self._store.scan_keys(self._first_due(ns), stop), STEP_ROWS))
+            found = _first_rows(self._store, self._first_due(ns), stop, STEP_ROWS)
             txn = Txn(self._keyspace, database)
             stuck = 0
             for row in found:
@@ -261,7 +261,7 @@ class Reclaimer:
         stop = rows.end_of(rows.GARBAGE + ns)
         database.garbage_from = None
         while True:
-            found = list(islice(self._store.scan_keys(start, stop), STEP_ROWS))
+            found = _first_rows(self._store, start, stop, STEP_ROWS)
             dead = [row for row in found if self._is_dead(database, ns, row)]
             for row in dead:
                 self._drained_up_to[ns] = row
@@ -281,15 +281,15 @@ class Reclaimer:
         return row not in self._closing
 
     def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[bool]:
-        if self._scores.are_gone(row, self._store.get(row) or b"", ns):
-            self._unlist_fields(ns, row, rows.ORDER + sub_of_garbage(ns, row)[2:])
+        kind = self._store.get(row) or b"\0\0"
+        if self._scores.are_gone(row, kind, ns):
+            if kind[0] == metas.HASH and kind[1] >= field_times.TIMED:
+                self._unlist_fields(ns, row)
             yield from self._delete_ranges(row, _spans(ns, row))
 
-    def _unlist_fields(self, ns: bytes, row: bytes, order: bytes) -> None:
+    def _unlist_fields(self, ns: bytes, row: bytes) -> None:
         """Take away the `t#` row of a dead hash; it stands under the first of its expire-times."""
-        kind = self._store.get(row) or b"\0\0"
-        if kind[0] != metas.HASH or kind[1] < field_times.TIMED:
-            return
+        order = rows.ORDER + sub_of_garbage(ns, row)[2:]
         first = next(self._store.scan_keys(order, rows.end_of(order)), None)
         if first is not None:
             at_ms = int.from_bytes(first[len(order) : len(order) + 8], "big")
@@ -366,9 +366,9 @@ class Reclaimer:
         most = READ_ROWS if threaded else STEP_ROWS
         while True:
             if threaded:
-                found = yield from self._read(at, stop)
+                found = yield from self._read(at, stop, most)
             else:
-                found = list(islice(self._store.scan_keys(at, stop), STEP_ROWS))
+                found = _first_rows(self._store, at, stop, most)
             total += len(found)
             self.reclaimed_rows += len(found)
             for first in range(0, len(found), STEP_ROWS):
@@ -388,7 +388,7 @@ class Reclaimer:
             self._store.pending[row] = None
         return None
 
-    def _read(self, start: bytes, stop: bytes) -> Generator[bool, None, list[bytes]]:
+    def _read(self, start: bytes, stop: bytes, most: int) -> Generator[bool, None, list[bytes]]:
         """The first rows of a dead range, read in the thread.
 
         What was written into it must be in the engine before the thread looks there.
@@ -397,7 +397,7 @@ class Reclaimer:
         ticket = self._store.ticket
         while not self._store.has_written(ticket):
             yield True
-        self._reading = self._executor.submit(_first_rows, self._store.engine, start, stop)
+        self._reading = self._executor.submit(_first_rows, self._store.engine, start, stop, most)
         while self.is_reading:
             yield True
         return self._reading.result()
@@ -408,8 +408,8 @@ def _goes_on(work: Iterator[bool], deadline: float) -> bool:
     return any(waits or time.perf_counter() >= deadline for waits in work)
 
 
-def _first_rows(reader: Reader, start: bytes, stop: bytes) -> list[bytes]:
-    return list(islice(reader.scan_keys(start, stop), READ_ROWS))
+def _first_rows(reader: Reader, start: bytes, stop: bytes, most: int) -> list[bytes]:
+    return list(islice(reader.scan_keys(start, stop), most))
 
 
 def _span(prefix: bytes) -> Range:
