@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratakv import __version__, logs, options
+from stratakv import __version__, descriptors, logs, options
 from stratakv.errors import StoreUnavailable
 from stratakv.options import BadOption, Options
 
@@ -106,6 +106,7 @@ def run_serve(parsed: argparse.Namespace) -> int:
     file = Path(parsed.config) if parsed.config else None
     chosen = options.load(flags, options.from_environment(), file)
     logs.configure(chosen.log_level, chosen.log_format)
+    descriptors.prepare(chosen)
     return _run_loop(_serve(chosen))
 
 

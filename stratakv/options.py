@@ -222,6 +222,7 @@ class Options:
     )
     block_cache_bytes: int = option(64 << 20, SIZE, "LevelDB's block cache")
     write_buffer_bytes: int = option(16 << 20, SIZE, "LevelDB's memtable")
+    mapped_bytes: int = option(200 << 20, SIZE, "LevelDB's tables that are read through mmap")
     bloom_bits: int = option(10, _number(0, 32), "LevelDB's bloom filter, bits per row")
     max_open_files: int = option(1000, _number(64, 1_000_000), "LevelDB's open tables")
     compression: bool = option(True, YES_NO, "compress LevelDB's blocks with snappy")

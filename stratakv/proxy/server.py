@@ -55,6 +55,7 @@ def open_engine(options: Options) -> Engine:
             write_buffer=options.write_buffer_bytes,
             bloom_bits=options.bloom_bits,
             max_open_files=options.max_open_files,
+            mapped=options.mapped_bytes,
             compression=options.compression,
         ),
     )

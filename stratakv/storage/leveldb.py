@@ -13,6 +13,7 @@ import plyvel
 
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
+from stratakv.storage.mapping import TABLE_BYTES, map_at_most
 
 LEVEL0_STOP = 12
 """LevelDB's own trigger: it stops writers at 12 level-0 files (and delays them from 8 on)."""
@@ -28,6 +29,7 @@ class LevelOptions:
     write_buffer: int = 16 << 20
     bloom_bits: int = 10
     max_open_files: int = 1000
+    mapped: int = 200 << 20
     compression: bool = True
 
 
@@ -75,6 +77,7 @@ class LevelEngine:
         self._open()
 
     def _open(self) -> None:
+        map_at_most(self.options.mapped // TABLE_BYTES)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._db = plyvel.DB(

@@ -1,0 +1,42 @@
+"""How many files and sockets the process may have open."""
+
+import logging
+import resource
+
+from stratakv.options import Options
+
+log = logging.getLogger("stratakv")
+
+RESERVED = 32
+"""Listeners, logs, links to a Redis and the like."""
+LEVELDB_SHARE = 5
+"""LevelDB keeps a fifth of the limit for its tables, and opens the others anew for every read."""
+
+
+def prepare(options: Options) -> None:
+    """Raise the limit as far as the options need; where it cannot be, admit fewer clients."""
+    for_clients = options.maxclients + options.max_open_files + RESERVED
+    allowed = _raise_to(max(for_clients, options.max_open_files * LEVELDB_SHARE))
+    if allowed < for_clients:
+        asked = options.maxclients
+        tables = min(options.max_open_files, allowed // LEVELDB_SHARE)
+        options.maxclients = max(1, allowed - tables - RESERVED)
+        log.warning(
+            "maxclients is %d instead of %d: the system allows %d open files (ulimit -n)",
+            options.maxclients,
+            asked,
+            allowed,
+        )
+
+
+def _raise_to(wanted: int) -> int:
+    """Raise the soft limit as far as the hard one allows; returns what is in force."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    possible = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (possible, hard))
+    except (OSError, ValueError):  # a system with a limit of its own, below the hard one
+        return soft
+    return possible
