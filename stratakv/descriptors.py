@@ -15,12 +15,12 @@ LEVELDB_SHARE = 5
 
 def prepare(options: Options) -> None:
     """Raise the limit as far as the options need; where it cannot be, admit fewer clients."""
-    for_clients = options.maxclients + options.max_open_files + RESERVED
-    allowed = _raise_to(max(for_clients, options.max_open_files * LEVELDB_SHARE))
-    if allowed < for_clients:
+    for_tables = 2 * options.max_open_files  # LevelDB's own, and those of storage/tables.py
+    wanted = options.maxclients + for_tables + RESERVED
+    allowed = _raise_to(max(wanted, options.max_open_files * LEVELDB_SHARE))
+    if allowed < wanted:
         asked = options.maxclients
-        tables = min(options.max_open_files, allowed // LEVELDB_SHARE)
-        options.maxclients = max(1, allowed - tables - RESERVED)
+        options.maxclients = max(1, allowed - min(for_tables, allowed // 2) - RESERVED)
         log.warning(
             "maxclients is %d instead of %d: the system allows %d open files (ulimit -n)",
             options.maxclients,

@@ -6,6 +6,7 @@ for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from stratakv.clock import Clock
@@ -29,7 +30,9 @@ THINNED_KEYS = 50_000
 over each of them, 25 ms for so many."""
 
 TRIM_EVERY = 16
-"""Turns between two looks at the size of the meta cache."""
+"""Turns between two looks at the size of the meta cache, while it is below its limit."""
+TRIM_STEP = 500
+"""Metas that the hand passes in a turn while it is above: about a millisecond."""
 
 CACHED_META_BYTES = 450
 """What a cached meta costs besides its value: objects, row names, dict slots (measured)."""
@@ -153,25 +156,17 @@ class Database:
         self.deleted, other.deleted = other.deleted, self.deleted
         self.born, other.born = other.born, self.born
 
-    def evict(self, target_bytes: int) -> int:
-        """Drop metas that were not used since the hand last passed (CLOCK), down to a size."""
-        dropped = 0
-        for _ in range(2):  # the first round may meet only metas in use
-            if self.cached_bytes > target_bytes:
-                dropped += self._evict_round(target_bytes)
-        return dropped
-
-    def _evict_round(self, target_bytes: int) -> int:
-        """One pass of the hand over the oldest metas, at most once over each.
+    def evict(self, excess: int) -> int:
+        """A step of the hand over the oldest metas, which drops those that were not used since it
+        last passed (CLOCK), until `excess` bytes are free; returns how many it dropped.
 
         Victims are collected first: looking for the first key of a dict from which many first keys
         were taken walks over the gaps every time.
         """
         cache, dirty = self.cache, self.dirty
-        excess = self.cached_bytes - target_bytes
         spared: list[bytes] = []
         victims: list[bytes] = []
-        for key, meta in cache.items():
+        for key, meta in islice(cache.items(), TRIM_STEP):
             if excess <= 0:
                 break
             if meta.hot or key in dirty:
@@ -230,6 +225,7 @@ class Keyspace:
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self._turns = 0
+        self._trimming = False
         self.signals = KeySignals()
         self.on_event: Callable[[int, str, str, bytes], None] | None = None
         """Called with (database, class, event, key) of what commands did, if anybody listens."""
@@ -355,19 +351,19 @@ class Keyspace:
                     self.thinned.append((metas_of, rows.end_of(metas_of)))
 
     def trim(self) -> None:
-        """Bring the meta cache back under its limit, the largest database first.
+        """Bring the meta cache back under its limit in steps, the largest database first.
 
         Called at the end of every turn: reads fill the cache as well as writes do.
         """
         self._turns += 1
-        if self._turns % TRIM_EVERY:
+        if self._turns % TRIM_EVERY and not self._trimming:
             return
-        total = sum(database.cached_bytes for database in self.databases)
-        if total <= self.cache_bytes:
-            return
-        largest = max(self.databases, key=lambda database: database.cached_bytes)
-        excess = total - self.cache_bytes * 15 // 16
-        self.cache_evictions += largest.evict(max(0, largest.cached_bytes - excess))
+        total = sum([database.cached_bytes for database in self.databases])
+        enough = self.cache_bytes * 31 // 32
+        self._trimming = total > (enough if self._trimming else self.cache_bytes)
+        if self._trimming:
+            largest = max(self.databases, key=lambda database: database.cached_bytes)
+            self.cache_evictions += largest.evict(total - enough)
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""

@@ -86,9 +86,10 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
-        if self.session is not None:
-            self.session.closing = True
-            self._server.forget(self.session)
+        session, self.session = self.session, None  # else they would keep each other alive
+        if session is not None:
+            session.closing = True
+            self._server.forget(session)
         self._wake_writer()
 
     # our side
@@ -96,7 +97,8 @@ class Connection(asyncio.Protocol):
     def flush(self) -> None:
         """Send what the session has put out in this turn."""
         session = self.session
-        assert session is not None
+        if session is None:
+            return
         if session.out:
             out, session.out = session.out, []
             session.marks = []

@@ -7,6 +7,7 @@ is looked into only when one is set.
 
 import asyncio
 import logging
+from collections import deque
 from time import perf_counter
 from typing import Any, Final
 
@@ -36,8 +37,10 @@ from stratakv.proxy.turns import Turns
 
 log = logging.getLogger("stratakv")
 
-CLIENT_SLICE_SECONDS: Final = 0.004
-"""How long one client's pipeline runs before the others get a turn."""
+CLIENT_SLICE_SECONDS: Final = 0.001
+"""How long one client's pipeline runs before the others are served."""
+QUEUE_SECONDS: Final = 0.001
+"""How much of a turn is for pipelines that were set aside; the rest is for what arrives."""
 KNOWN_SPELLINGS: Final = 4096
 
 
@@ -61,6 +64,8 @@ class Dispatcher:
         self.locks = KeyLocks()
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
         self._serving = Serving(self, self.blocked, self.guards)
+        self._unfinished: deque[Session] = deque()
+        """Clients with the rest of a pipeline, in the order in which they go on."""
 
     # the hot path
 
@@ -76,6 +81,10 @@ class Dispatcher:
         slow_seconds = self._stats.slow_seconds
         out, txn = session.out, session.txn
         began = streak_began = before = perf_counter()
+        if began > self._turns.deadline and len(requests) > 1:
+            self._yield_turn(session, requests)
+            return
+        slice_end = began + CLIENT_SLICE_SECONDS
         streak_of: Command | None = None
         streak = 0
         for number, request in enumerate(requests):
@@ -151,7 +160,7 @@ class Dispatcher:
             if now - before >= slow_seconds:
                 self._stats.record_slow(session, request, now - before)
             before = now
-            if now - began > CLIENT_SLICE_SECONDS and number + 1 < len(requests):
+            if now > slice_end and number + 1 < len(requests):
                 self._yield_turn(session, requests[number + 1 :])
                 break
         if streak:
@@ -241,10 +250,24 @@ class Dispatcher:
         return failure
 
     def _yield_turn(self, session: Session, rest: list[Request]) -> None:
-        """A long pipeline: let the other clients have a turn, then go on."""
+        """A long pipeline, or a long turn: go on in the next one, after those who wait already."""
         session.backlog.extend(rest)
         session.waiting = True
-        self.resume_soon(session)
+        if not self._unfinished:
+            self._loop.call_soon(self._go_on)
+        self._unfinished.append(session)
+
+    def _go_on(self) -> None:
+        """Give the clients that wait with a pipeline their part of this turn, in order."""
+        waiting, self._unfinished = self._unfinished, deque()
+        end = perf_counter() + QUEUE_SECONDS
+        while waiting and perf_counter() < end:
+            self.resume(waiting.popleft())
+        if waiting:
+            if not self._unfinished:
+                self._loop.call_soon(self._go_on)
+            waiting.extend(self._unfinished)
+            self._unfinished = waiting
 
     def resume_soon(self, session: Session) -> None:
         """Go on with a session's backlog after this round of events."""

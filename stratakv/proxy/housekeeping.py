@@ -74,6 +74,8 @@ class Housekeeper:
         self._stopped = False
         self._synced_rows = 0
         self._syncing = False
+        self._tidied_rows = -1
+        self._tidying = False
         self._compacting = False
         self._mending = False
         self.lag = Lag(server.loop)
@@ -104,6 +106,22 @@ class Housekeeper:
         self._server.output_limits.check_again()
         self._sync_every_second()
         self._server.tiering.check()
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Let the engine look after its files, in a thread, while there are writes."""
+        store = self._server.store
+        if self._tidying or store.stats.rows == self._tidied_rows:
+            return
+        self._tidying = True
+        self._tidied_rows = store.stats.rows
+        future = self._loop.run_in_executor(None, store.engine.tidy)
+        future.add_done_callback(self._tidied)
+
+    def _tidied(self, future: "asyncio.Future[None]") -> None:
+        self._tidying = False
+        if not future.cancelled() and (error := future.exception()) is not None:
+            log.warning("cannot look after the tables: %s", error)
 
     # expiry and reclaiming
 

@@ -56,13 +56,11 @@ class RequestParser:
     nothing more is read. While `stranger` is set, the limits for unauthenticated clients hold.
     """
 
-    __slots__ = ("_feed", "_gets", "_reader", "_strict", "bulk_max", "error", "stranger")
+    __slots__ = ("_feed", "_gets", "_reader", "_strict", "error")
 
     def __init__(self, bulk_max: int = 512 * 1024 * 1024) -> None:
-        self.bulk_max = bulk_max
-        self.stranger = False
         self.error: ProtocolError | None = None
-        self._strict = StrictParser(self)
+        self._strict = StrictParser(bulk_max)
         self._renew()
 
     def _renew(self) -> None:
@@ -71,21 +69,31 @@ class RequestParser:
         self._gets = self._reader.gets
 
     @property
+    def stranger(self) -> bool:
+        """Whether the client has yet to authenticate."""
+        return self._strict.stranger
+
+    @stranger.setter
+    def stranger(self, is_stranger: bool) -> None:
+        self._strict.stranger = is_stranger
+
+    @property
     def buffered(self) -> int:
         """Bytes of a request that is not complete."""
         return self._strict.buffered
 
     def receive(self, data: bytes) -> list[Request]:
         """All requests that `data` completes."""
-        if self._strict.buffered and not self.stranger:
+        strict = self._strict
+        if strict.buffered and not strict.stranger:
             return self._finish_cut(data)
-        if len(data) < _SHORT and not self.stranger and not self.error:
+        if len(data) < _SHORT and not strict.stranger and not self.error:
             request = _only_request(data)
             if request is not None:
                 return [request]
         if (
             data[0] != _ARRAY
-            or self.stranger
+            or strict.stranger
             or self.error
             or _HUGE(data)
             or b"\n>" in data
@@ -157,10 +165,11 @@ def _only_request(data: bytes) -> Request | None:
 class StrictParser:
     """An incremental parser with Redis's limits, for what hiredis is not given."""
 
-    __slots__ = ("_args", "_buffer", "_bulk_length", "_missing", "_owner")
+    __slots__ = ("_args", "_buffer", "_bulk_length", "_bulk_max", "_missing", "stranger")
 
-    def __init__(self, owner: RequestParser) -> None:
-        self._owner = owner
+    def __init__(self, bulk_max: int) -> None:
+        self._bulk_max = bulk_max
+        self.stranger = False
         self._buffer = bytearray()
         self._args: Request = []
         self._missing = 0
@@ -200,7 +209,7 @@ class StrictParser:
         count = parse_int(line[1:])
         if count is None or count > MULTIBULK_MAX:
             raise ProtocolError(b"invalid multibulk length")
-        if count > STRANGER_ARGUMENTS and self._owner.stranger:
+        if count > STRANGER_ARGUMENTS and self.stranger:
             raise ProtocolError(b"unauthenticated multibulk length")
         self._missing = max(0, count)
         self._args = []
@@ -225,7 +234,7 @@ class StrictParser:
 
         0.5 us an argument instead of 1.8 us: requests of many arguments are cut by every read.
         """
-        if self._bulk_length >= 0 or self._owner.stranger:
+        if self._bulk_length >= 0 or self.stranger:
             return
         buffer = bytes(self._buffer)
         take, args, at = _SIMPLE_BULK, self._args, 0
@@ -248,9 +257,9 @@ class StrictParser:
         if line is None:
             return False
         length = parse_int(line[1:])
-        if length is None or not 0 <= length <= self._owner.bulk_max:
+        if length is None or not 0 <= length <= self._bulk_max:
             raise ProtocolError(b"invalid bulk length")
-        if length > STRANGER_BULK and self._owner.stranger:
+        if length > STRANGER_BULK and self.stranger:
             raise ProtocolError(b"unauthenticated bulk length")
         self._bulk_length = length
         return True

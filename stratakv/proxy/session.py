@@ -54,7 +54,7 @@ class Session:
         self.unit: Txn | None = None
         """The Txn that a running EXEC or script began with."""
         self.transaction: Transaction | None = None
-        self.watches = Watches(self)
+        self.watches = Watches(server)
         self.shown: list[Reply] = []
         """Commands of the running unit that MONITOR is to show."""
 

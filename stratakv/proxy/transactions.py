@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Final
 
+from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.requests import Request
 
 if TYPE_CHECKING:
-    from stratakv.proxy.session import Session
+    from stratakv.proxy.server import Server
     from stratakv.proxy.table import Command
 
 EXEC_ABORT: Final = b"EXECABORT Transaction discarded because of previous errors."
@@ -35,17 +36,16 @@ class Transaction:
 class Watches:
     """The keys that a client WATCHes, and whether one of them has changed."""
 
-    __slots__ = ("_places", "_session", "_touched")
+    __slots__ = ("_places", "_server", "_touched")
 
-    def __init__(self, session: "Session") -> None:
-        self._session = session
+    def __init__(self, server: "Server") -> None:
+        self._server = server
         self._places: dict[tuple[int, bytes], bool] = {}
         """(database, key) -> whether the key was live when it was watched."""
         self._touched = False
 
-    def add(self, key: bytes) -> None:
+    def add(self, txn: Txn, key: bytes) -> None:
         """Look after a key from now on."""
-        txn = self._session.txn
         place = (txn.db.index, key)
         if place not in self._places:
             self._places[place] = txn.find(key) is not None
@@ -58,13 +58,13 @@ class Watches:
     def broken(self) -> bool:
         """Whether a watched key was changed, or has expired."""
         return self._touched or any(
-            was_live and self._session.server.txns[database].find(key) is None
+            was_live and self._server.txns[database].find(key) is None
             for (database, key), was_live in self._places.items()
         )
 
     def clear(self) -> None:
         """UNWATCH."""
-        signals = self._session.server.keyspace.signals
+        signals = self._server.keyspace.signals
         for place in self._places:
             signals.ignore(*place, self._touch)
         self._places.clear()

@@ -15,6 +15,8 @@ from stratakv.errors import StoreUnavailable, misconf
 from stratakv.proxy import replies
 from stratakv.proxy.session import Session
 
+TURN_SECONDS: Final = 0.002
+"""How long pipelines run in a turn before what is left of them waits for the next."""
 PENDING_ROWS: Final = 20_000
 """Rows that wait behind a slow commit before their writers are no longer read."""
 
@@ -45,6 +47,8 @@ class Turns:
         self.open = False
         self.moment = 0.0
         """When the turn began, by the monotonic clock."""
+        self.deadline = 0.0
+        """When the turn has done enough, by the performance counter."""
         self.commit_seconds = 0.0
         self.commits = 0
 
@@ -58,6 +62,7 @@ class Turns:
         """Start a turn: read the clock once, and end the turn after this round of events."""
         self.open = True
         self.moment = time.monotonic()
+        self.deadline = time.perf_counter() + TURN_SECONDS
         self.keyspace.clock.tick()
         self._loop.call_soon(self.end)
 

@@ -77,6 +77,10 @@ class Engine(Reader, Protocol):
         """Reclaim the space of deleted rows in a range. Slow; may be called from any thread."""
         ...
 
+    def tidy(self) -> None:
+        """Look after the files. Called a few times a second while rows are written, in a thread."""
+        ...
+
     def size(self, start: bytes, stop: bytes) -> int:
         """Roughly the bytes that a range takes on disk."""
         ...

@@ -14,6 +14,7 @@ import plyvel
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
 from stratakv.storage.mapping import TABLE_BYTES, map_at_most
+from stratakv.storage.tables import OpenTables
 
 LEVEL0_STOP = 12
 """LevelDB's own trigger: it stops writers at 12 level-0 files (and delays them from 8 on)."""
@@ -74,6 +75,7 @@ class LevelEngine:
         self._broken = ""
         """Why a write failed. LevelDB itself would go on after a torn log record, and drop at the
         next start whatever it logged behind it."""
+        self._tables = OpenTables(directory, self.options.max_open_files)
         self._open()
 
     def _open(self) -> None:
@@ -149,6 +151,10 @@ class LevelEngine:
                 finally:
                     os.close(descriptor)
 
+    def tidy(self) -> None:
+        """Keep the tables open, so that their deletion stops no reader."""
+        self._tables.refresh()
+
     def compact(self, start: bytes, stop: bytes) -> None:
         """Rewrite the tables of a range, dropping what was deleted."""
         self._db.compact_range(start=start, stop=stop)
@@ -187,6 +193,7 @@ class LevelEngine:
     def close(self) -> None:
         """Close the database; later calls raise."""
         self._db.close()
+        self._tables.close()
 
 
 def _with_first(

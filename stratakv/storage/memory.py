@@ -88,6 +88,9 @@ class MemoryEngine(MemoryView):
     def compact(self, start: bytes, stop: bytes) -> None:
         """Deleted rows are gone already."""
 
+    def tidy(self) -> None:
+        """There are no files."""
+
     def size(self, start: bytes, stop: bytes) -> int:
         """The exact bytes of a range."""
         return sum(len(key) + len(value) for key, value in self.scan(start, stop))

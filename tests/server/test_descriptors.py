@@ -32,7 +32,7 @@ def prepared(soft: int, hard: int, clients: int) -> tuple[int, int, str]:
 
 
 def test_the_limit_is_raised_for_clients_and_tables() -> None:
-    assert prepared(256, 1024, 600) == (600, 600 + 100 + 32, "")
+    assert prepared(256, 1024, 600) == (600, 600 + 200 + 32, "")
 
 
 def test_the_limit_is_raised_for_leveldb_s_share() -> None:
@@ -46,6 +46,6 @@ def test_a_limit_that_is_high_enough_stays() -> None:
 def test_fewer_clients_are_admitted_where_the_system_allows_no_more() -> None:
     admitted, limit, logged = prepared(256, 400, 600)
     assert limit == 400
-    assert admitted == 400 - 80 - 32
-    assert "maxclients is 288 instead of 600" in logged
+    assert admitted == 400 - 200 - 32
+    assert "maxclients is 168 instead of 600" in logged
     assert "400 open files" in logged

@@ -57,7 +57,7 @@ def watch(session: Session, *keys: bytes) -> Reply:
     if session.transaction is not None:
         raise CommandError(b"ERR WATCH inside MULTI is not allowed")
     for key in keys:
-        session.watches.add(key)
+        session.watches.add(session.txn, key)
     return OK
 
 
