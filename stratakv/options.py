@@ -6,7 +6,6 @@ then the default. A bad value is refused with its name, the value and what is al
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -342,6 +341,8 @@ def check_version(options: Options, kind: str, version: int, name: str, source: 
 
 
 def _read_file(file: Path) -> tuple[dict[str, Any], list[str]]:
+    import tomllib  # 5 ms that most starts do not need
+
     try:
         text = file.read_text(encoding="utf-8")
         return tomllib.loads(text), text.splitlines()

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from stratakv import __version__
 from stratakv.proxy.table import every_command
-from stratakv.proxy.tier_report import TierCollector
+from stratakv.proxy.tier_report import COUNTS, TRAFFIC, roles
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -27,6 +27,7 @@ DURATIONS: Final = range(4, 25)
 """Shown bounds of durations: 16 microseconds to 17 seconds."""
 SIZES: Final = range(21)
 """Shown bounds of sizes: one row to a million."""
+BREAKER_STATES: Final = {"none": 0, "closed": 1, "half-open": 2, "open": 3}
 
 Bounds = list[tuple[str, float]]
 
@@ -217,6 +218,54 @@ class KeyspaceCollector(Collector):
         self._hits += max(0, fresh - (loads - self._loads))
         self._calls, self._loads = calls, loads
         return self._hits
+
+
+class TierCollector(Collector):
+    """Entries by kind, and requests by Redis."""
+
+    def __init__(self, server: "Server") -> None:
+        self._tier = server.keyspace.tier
+
+    def collect(self) -> Iterator[Metric]:
+        """Nothing but the state when there is no tier."""
+        yield from self._states()
+        for count in COUNTS:
+            family = CounterMetricFamily(
+                f"stratakv_tier_{count}", f"{count.capitalize()} of cache entries.", labels=["kind"]
+            )
+            for name, kind in self._tier.kinds.items():
+                family.add_metric([name], getattr(kind, count))
+            yield family
+        yield from self._requests()
+
+    def _states(self) -> Iterator[Metric]:
+        states = GaugeMetricFamily(
+            "stratakv_tier_breaker",
+            "Circuit breaker: 0 no Redis, 1 closed (in use), 2 half-open, 3 open (bypassed).",
+            labels=["role"],
+        )
+        for role, cache in roles(self._tier):
+            states.add_metric([role], BREAKER_STATES[cache.state])
+        yield states
+        yield GaugeMetricFamily(
+            "stratakv_tier_generation", "Generation of cache entries.", value=self._tier.generation
+        )
+
+    def _requests(self) -> Iterator[Metric]:
+        for name in TRAFFIC[1:]:
+            family = CounterMetricFamily(
+                f"stratakv_tier_link_{name}", f"{name.capitalize()} by Redis.", labels=["role"]
+            )
+            for role, cache in roles(self._tier):
+                family.add_metric([role], getattr(cache.traffic, name))
+            yield family
+        latency = HistogramMetricFamily(
+            "stratakv_tier_request_duration_seconds", "Time until Redis answers.", labels=["role"]
+        )
+        for role, cache in roles(self._tier):
+            bounds = cumulate(cache.traffic.buckets, DURATIONS, MICROSECOND)
+            latency.add_metric([role], bounds, cache.traffic.seconds)
+        yield latency
 
 
 class ServerCollector(Collector):

@@ -33,7 +33,7 @@ from stratakv.proxy.session import (
 )
 from stratakv.proxy.stats import Stats
 from stratakv.proxy.table import TABLE, Command
-from stratakv.proxy.turns import Turns
+from stratakv.proxy.turns import TURN_SECONDS, Turns
 
 log = logging.getLogger("stratakv")
 
@@ -41,6 +41,7 @@ CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
 QUEUE_SECONDS: Final = 0.001
 """How much of a turn is for pipelines that were set aside; the rest is for what arrives."""
+FEW_REQUESTS: Final = 4
 KNOWN_SPELLINGS: Final = 4096
 
 
@@ -81,7 +82,7 @@ class Dispatcher:
         slow_seconds = self._stats.slow_seconds
         out, txn = session.out, session.txn
         began = streak_began = before = perf_counter()
-        if began > self._turns.deadline and len(requests) > 1:
+        if began > self._turns.deadline and self._may_wait(requests, began):
             self._yield_turn(session, requests)
             return
         slice_end = began + CLIENT_SLICE_SECONDS
@@ -113,15 +114,18 @@ class Dispatcher:
                 session.last_command = entry.name
             streak += 1
             if entry.takes_session:
-                if entry.is_write:
-                    session.needs_commit = True
-                    session.marks.append(len(out))
-                value = self._run_session_command(session, entry, request)
-                if session.waiting or session.closing:
-                    session.backlog.extend(requests[number + 1 :])
-                    _append(session, value)
-                    break
-                out, txn = session.out, session.txn
+                constant = entry.constant
+                if constant is not None and count == 1 and not (guards.bits or session.guards):
+                    out.append(constant)
+                else:
+                    if entry.is_write:
+                        session.needs_commit = True
+                        session.marks.append(len(out))
+                    _append(session, self._run_session_command(session, entry, request))
+                    if session.waiting or session.closing:
+                        session.backlog.extend(requests[number + 1 :])
+                        break
+                    out, txn = session.out, session.txn
             else:
                 txn.budget = ROW_BUDGET
                 session.needs_commit = True
@@ -144,18 +148,18 @@ class Dispatcher:
                 except Exception as failure:
                     txn.discard()
                     value = self.failed(entry, failure)
-            if session.guards:
-                _append(session, value)
-            elif type(value) is bytes and len(value) < 1024:
-                out.append(BULK_HEADS[len(value)] + value + CRLF)
-            elif type(value) is int:
-                out.append(INTEGERS[value] if 0 <= value < 1024 else b":%d\r\n" % value)
-            elif type(value) is Status:
-                out.append(b"+" + value + CRLF)
-            elif value is None:
-                out.append(session.encoding.null)
-            else:
-                out.append(session.encoding.encode(value))
+                if session.guards:
+                    _append(session, value)
+                elif type(value) is bytes and len(value) < 1024:
+                    out.append(BULK_HEADS[len(value)] + value + CRLF)
+                elif type(value) is int:
+                    out.append(INTEGERS[value] if 0 <= value < 1024 else b":%d\r\n" % value)
+                elif type(value) is Status:
+                    out.append(b"+" + value + CRLF)
+                elif value is None:
+                    out.append(session.encoding.null)
+                else:
+                    out.append(session.encoding.encode(value))
             now = perf_counter()
             if now - before >= slow_seconds:
                 self._stats.record_slow(session, request, now - before)
@@ -248,6 +252,15 @@ class Dispatcher:
             failure = CommandError(b"ERR internal error; see the server's log")
         self._stats.count_error(failure)
         return failure
+
+    def _may_wait(self, requests: list[Request], now: float) -> bool:
+        """Whether requests that arrive in a long turn can be left for the next.
+
+        A few of them are served as long as the turn is not twice as long as it should be, a single
+        one always: who asks for little does not queue behind those who ask for much.
+        """
+        count = len(requests)
+        return count > 1 and (count > FEW_REQUESTS or now > self._turns.deadline + TURN_SECONDS)
 
     def _yield_turn(self, session: Session, rest: list[Request]) -> None:
         """A long pipeline, or a long turn: go on in the next one, after those who wait already."""

@@ -1,23 +1,17 @@
 """The HTTP port: `/metrics` for Prometheus and `/healthz` for whoever restarts the server.
 
 One small request per connection, then it is closed. Whoever is slow, large or does not speak HTTP
-is cut; the page is made in slices, so that no client of the server waits for it.
+is cut.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
-
-from stratakv.proxy.collectors import registry_of
-
 if TYPE_CHECKING:
+    from stratakv.proxy.exposition import Exposition
     from stratakv.proxy.server import Server
 
 log = logging.getLogger("stratakv")
@@ -27,8 +21,6 @@ REQUEST_SECONDS: Final = 5.0
 REPLY_SECONDS: Final = 10.0
 LINGER_SECONDS: Final = 0.5
 CONNECTIONS: Final = 32
-SLICE_SAMPLES: Final = 50
-"""Samples that are formatted before the loop gets a turn: about a millisecond."""
 PLAIN: Final = "text/plain; charset=utf-8"
 
 Answer = tuple[HTTPStatus, str, bytes]
@@ -47,7 +39,7 @@ class MetricsServer:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._registry = registry_of(server)
+        self._exposition: Exposition | None = None
         self._listener: asyncio.Server | None = None
         self._connections = 0
         self.port = 0
@@ -99,7 +91,7 @@ class MetricsServer:
 
     async def _page(self, path: str) -> Answer:
         if path == "/metrics":
-            return HTTPStatus.OK, CONTENT_TYPE_LATEST, await self._render()
+            return await self._metrics()
         if path == "/healthz":
             return self._health()
         raise BadRequest(HTTPStatus.NOT_FOUND)
@@ -114,41 +106,20 @@ class MetricsServer:
             return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
         return HTTPStatus.OK, PLAIN, b"ok\n"
 
-    async def _render(self) -> bytes:
-        """The page, made in slices: the families of a hundred commands take 40 ms in one go."""
-        parts: list[bytes] = []
-        for family in self._registry.collect():
-            for number, piece in enumerate(_pieces(family)):
-                text = generate_latest(_Only(piece))
-                parts.append(_without_head(text) if number else text)
-                await asyncio.sleep(0)
-        return b"".join(parts)
+    async def _metrics(self) -> Answer:
+        """The page; what makes it is imported when it is first asked for, in a thread."""
+        if self._exposition is None:
+            loop = asyncio.get_running_loop()
+            load = await loop.run_in_executor(None, _load_exposition)
+            self._exposition = self._exposition or load(self._server)
+        return HTTPStatus.OK, self._exposition.content_type, await self._exposition.render()
 
 
-class _Only(Collector):
-    """A registry of one family, for prometheus-client's formatter."""
+def _load_exposition() -> "type[Exposition]":
+    """prometheus-client takes 50 ms to import: the start of the server does not wait for it."""
+    from stratakv.proxy.exposition import Exposition
 
-    def __init__(self, family: Metric) -> None:
-        self._family = family
-
-    def collect(self) -> Iterator[Metric]:
-        """The family."""
-        yield self._family
-
-
-def _pieces(family: Metric) -> Iterator[Metric]:
-    """A family cut into parts of a few samples."""
-    samples = family.samples
-    for at in range(0, max(1, len(samples)), SLICE_SAMPLES):
-        piece = Metric(family.name, family.documentation, family.type, family.unit)
-        piece.samples = samples[at : at + SLICE_SAMPLES]
-        yield piece
-
-
-def _without_head(text: bytes) -> bytes:
-    """Sample lines alone: HELP and TYPE stand once, before the first."""
-    lines = text.splitlines(keepends=True)
-    return b"".join(line for line in lines if not line.startswith(b"#"))
+    return Exposition
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str]:

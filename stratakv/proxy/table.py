@@ -41,6 +41,7 @@ class Command:
         since: str = "1.0.0",
         container: bool = False,
         traits: str = "",
+        constant: bytes | None = None,
     ) -> None:
         words = syntax.split()
         depth = 2 if _names_subcommand(words) else 1
@@ -52,6 +53,8 @@ class Command:
         self.traits = frozenset(traits.split())
         """Facts that COMMAND does not tell: `immediate` runs inside MULTI instead of being queued,
         `unit` works on the keys of other commands, `subscriber` is for subscribed clients too."""
+        self.constant = constant
+        """The reply to the bare command while nothing is unusual about the client or the server."""
         self.handler = handler
         self.group = group
         self.since = since
@@ -115,6 +118,7 @@ def command(
     arity: int | None = None,
     since: str = "1.0.0",
     traits: str = "",
+    constant: bytes | None = None,
 ) -> Callable[[H], H]:
     """Put a handler into the table.
 
@@ -132,6 +136,7 @@ def command(
             arity=arity,
             since=since,
             traits=traits,
+            constant=constant,
         )
         _add(entry)
         return handler
@@ -190,6 +195,10 @@ def _names_subcommand(words: list[str]) -> bool:
 
 
 def _first_parameter(handler: Handler) -> str:
+    """The name of a handler's first parameter; compiled ones have no code object to ask."""
+    code = getattr(handler, "__code__", None)
+    if code is not None:
+        return str(code.co_varnames[0]) if code.co_varnames else ""
     return next(iter(inspect.signature(handler).parameters), "")
 
 

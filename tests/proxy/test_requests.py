@@ -92,6 +92,16 @@ def test_however_the_data_is_cut_the_requests_are_the_same(
     assert found == requests
 
 
+@given(st.text("aB \t\r\n\"'*\0", max_size=30))
+def test_lines_are_read_the_same_whole_and_byte_by_byte(text: str) -> None:
+    data = text.encode() + b"\n"
+    whole, apart = RequestParser(), RequestParser()
+    assert received(whole, [data]) == received(
+        apart, [data[at : at + 1] for at in range(len(data))]
+    )
+    assert (whole.error is None) == (apart.error is None)
+
+
 def test_a_large_argument_takes_no_time_that_grows_with_its_pieces() -> None:
     parser = RequestParser()
     data = encode("SET", "k", b"x" * 4_000_000)

@@ -16,7 +16,7 @@ REDIS_VERSION = b"7.0.15"
 _NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"
 
 
-@command("PING [message]", "fast", traits="subscriber")
+@command("PING [message]", "fast", traits="subscriber", constant=b"+PONG\r\n")
 def ping(session: Session, *message: bytes) -> Reply:
     """Answer PONG, or the message."""
     if len(message) > 1:
