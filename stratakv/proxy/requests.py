@@ -97,9 +97,9 @@ class RequestParser:
             or strict.stranger
             or self.error
             or _HUGE(data)
-            or b"\n>" in data
-            or b"\n~" in data
-            or b"\n|" in data
+            or (b">" in data and b"\n>" in data)  # a single byte is found ten times as fast
+            or (b"~" in data and b"\n~" in data)
+            or (b"|" in data and b"\n|" in data)
         ):
             return self._strictly(data)
         feed = self._feed
