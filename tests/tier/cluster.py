@@ -1,8 +1,12 @@
-"""A Redis Cluster of three masters on loopback, whose slots can be moved while it works."""
+"""A Redis Cluster of three masters on loopback, whose slots can be moved while it works.
+
+A master can be given a replica, which takes its place when it dies.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +19,7 @@ SLOTS = 16384
 
 
 class Node(RedisServer):
-    """One master; its bus has a port of its own."""
+    """One of its servers; its bus has a port of its own."""
 
     def _argv(self) -> list[str]:
         bus = ["--cluster-port", str(free_port()), "--cluster-node-timeout", "2000"]
@@ -29,6 +33,7 @@ class RedisCluster:
     dir: Path
     flags: tuple[str, ...] = ()
     nodes: list[Node] = field(default_factory=list)
+    replicas: list[Node] = field(default_factory=list)
 
     def start(self) -> RedisCluster:
         self.nodes = [
@@ -41,14 +46,37 @@ class RedisCluster:
                 expect(client, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
                 expect(client, "CLUSTER", "ADDSLOTSRANGE", str(begin), str(end))
                 if node is not first:
-                    bus = self._bus_port(first)
-                    expect(client, "CLUSTER", "MEET", "127.0.0.1", str(first.port), bus)
+                    self._join(client)
         self.wait_until_agreed()
         return self
 
     def stop(self) -> None:
-        for node in self.nodes:
+        for node in self.nodes + self.replicas:
             node.stop()
+
+    def _join(self, client: WireClient) -> None:
+        first = self.nodes[0]
+        expect(client, "CLUSTER", "MEET", "127.0.0.1", str(first.port), self._bus_port(first))
+
+    def add_replica(self, master: Node) -> Node:
+        """A new node that copies the master, up to date when this returns."""
+        number = len(self.nodes) + len(self.replicas)
+        replica = Node(self.dir / f"node-{number}", flags=self.flags).start()
+        self.replicas.append(replica)
+        with master.client() as client:
+            identity = client.send("CLUSTER", "MYID").frame.data or b""
+        with replica.client() as client:
+            self._join(client)
+            _wait(lambda: identity in (client.send("CLUSTER", "NODES").frame.data or b""))
+            _wait(lambda: client.send("CLUSTER", "REPLICATE", identity).raw == b"+OK\r\n")
+            _wait(lambda: b"master_link_status:up" in (client.send("INFO").frame.data or b""))
+        self.wait_until_agreed()
+        return replica
+
+    def wait_for_promotion(self, replica: Node) -> None:
+        """Until the replica is a master, and the others know."""
+        with self.nodes[0].client() as client:
+            _wait(lambda: replica.port in _masters(client))
 
     @property
     def url(self) -> str:
@@ -60,17 +88,15 @@ class RedisCluster:
 
     def wait_until_agreed(self) -> None:
         """Until every node finds the cluster complete, and all say the same of the slots."""
-        deadline = time.monotonic() + 30
-        while not self._agrees():
-            assert time.monotonic() < deadline, [node.output()[-500:] for node in self.nodes]
-            time.sleep(0.05)
+        _wait(self._agrees)
 
     def _agrees(self) -> bool:
         views = set()
+        known = b"cluster_known_nodes:%d" % (len(self.nodes) + len(self.replicas))
         for node in self.nodes:
             with node.client() as client:
                 info = client.send("CLUSTER", "INFO").frame.data or b""
-                if b"cluster_state:ok" not in info or b"cluster_known_nodes:3" not in info:
+                if b"cluster_state:ok" not in info or known not in info:
                     return False
                 frame = client.send("CLUSTER", "SLOTS").frame
                 found = [one.items for one in frame.items or ()]
@@ -114,6 +140,18 @@ class RedisCluster:
                 time.sleep(pause_seconds)
             for client in (to, origin, *rest):
                 expect(client, "CLUSTER", "SETSLOT", str(slot), "NODE", ids[0])
+
+
+def _wait(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline, "the cluster does not get there"
+        time.sleep(0.05)
+
+
+def _masters(client: WireClient) -> set[int | None]:
+    frame = client.send("CLUSTER", "SLOTS").frame
+    return {one.items[2].items[1].number for one in frame.items or ()}
 
 
 def expect(client: WireClient, *words: str | bytes) -> None:

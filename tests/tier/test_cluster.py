@@ -177,6 +177,33 @@ def test_a_master_that_goes_and_comes_back(cluster: RedisCluster, tmp_path: Path
         strata.stop()
 
 
+@pytest.mark.timeout(180)
+def test_a_replica_takes_the_place_of_a_dead_master(tmp_path: Path) -> None:
+    cluster = RedisCluster(tmp_path / "cluster").start()
+    strata = None
+    try:
+        victim = cluster.owner_of(slot_of(b"hash"))
+        if victim is cluster.nodes[0]:  # it is the address that the server was given
+            cluster.move(slot_of(b"hash"))
+            victim = cluster.owner_of(slot_of(b"hash"))
+        replica = cluster.add_replica(victim)
+        strata = start(tmp_path / "strata", cluster, "--zset-encoding", "1")
+        with Ledger(strata) as ledger:
+            time.sleep(0.5)
+            victim.kill9()
+            cluster.wait_for_promotion(replica)
+            wait_until_used(strata)
+            time.sleep(0.5)
+        assert ledger.reads > 50
+        assert int(_info(strata)["tier_losses"]) >= 1
+        with replica.client() as client:
+            assert client.send("DBSIZE").frame.number, "the tier uses the new master"
+    finally:
+        if strata is not None:
+            strata.stop()
+        cluster.stop()
+
+
 @pytest.mark.timeout(60)
 def test_a_cluster_with_a_node_that_evicts_is_no_store(
     cluster: RedisCluster, tmp_path: Path
