@@ -25,7 +25,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._run = server.dispatcher.run
+        self._receive = server.dispatcher.receive
         self._turns = server.turns
         self._stats = server.stats
         self._parser = RequestParser(server.options.proto_max_bulk_len)
@@ -62,7 +62,7 @@ class Connection(asyncio.Protocol):
             if len(session.backlog) > BACKLOG_REQUESTS:
                 self._pause("backlog")
         else:
-            self._run(session, requests)
+            self._receive(session, requests)
         if self._parser.error is not None:
             self._refuse_garbage(session)
 

@@ -39,8 +39,6 @@ log = logging.getLogger("stratakv")
 
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
-QUEUE_SECONDS: Final = 0.001
-"""How much of a turn is for pipelines that were set aside; the rest is for what arrives."""
 FEW_REQUESTS: Final = 4
 KNOWN_SPELLINGS: Final = 4096
 
@@ -70,6 +68,21 @@ class Dispatcher:
 
     # the hot path
 
+    def receive(self, session: Session, requests: list[Request]) -> None:
+        """Run what has arrived, unless it is a pipeline and others are first in line.
+
+        A few requests are served as long as the turn is not twice as long as it should be, a single
+        one always: who asks for little does not queue behind those who ask for much.
+        """
+        if len(requests) > 1:
+            late = perf_counter() - self._turns.deadline
+            if late > TURN_SECONDS or (
+                len(requests) > FEW_REQUESTS and (late > 0 or self._unfinished)
+            ):
+                self._yield_turn(session, requests)
+                return
+        self.run(session, requests)
+
     def run(self, session: Session, requests: list[Request]) -> None:
         """Run requests in order; what cannot run now is left in the session's backlog.
 
@@ -82,9 +95,6 @@ class Dispatcher:
         slow_seconds = self._stats.slow_seconds
         out, txn = session.out, session.txn
         began = streak_began = before = perf_counter()
-        if began > self._turns.deadline and self._may_wait(requests, began):
-            self._yield_turn(session, requests)
-            return
         slice_end = began + CLIENT_SLICE_SECONDS
         streak_of: Command | None = None
         streak = 0
@@ -253,17 +263,8 @@ class Dispatcher:
         self._stats.count_error(failure)
         return failure
 
-    def _may_wait(self, requests: list[Request], now: float) -> bool:
-        """Whether requests that arrive in a long turn can be left for the next.
-
-        A few of them are served as long as the turn is not twice as long as it should be, a single
-        one always: who asks for little does not queue behind those who ask for much.
-        """
-        count = len(requests)
-        return count > 1 and (count > FEW_REQUESTS or now > self._turns.deadline + TURN_SECONDS)
-
     def _yield_turn(self, session: Session, rest: list[Request]) -> None:
-        """A long pipeline, or a long turn: go on in the next one, after those who wait already."""
+        """A long pipeline, or a long turn: go on in the next one, behind those who wait already."""
         session.backlog.extend(rest)
         session.waiting = True
         if not self._unfinished:
@@ -271,9 +272,9 @@ class Dispatcher:
         self._unfinished.append(session)
 
     def _go_on(self) -> None:
-        """Give the clients that wait with a pipeline their part of this turn, in order."""
+        """Go on with the clients that wait with a pipeline, in order, for the time of a turn."""
         waiting, self._unfinished = self._unfinished, deque()
-        end = perf_counter() + QUEUE_SECONDS
+        end = perf_counter() + TURN_SECONDS
         while waiting and perf_counter() < end:
             self.resume(waiting.popleft())
         if waiting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stratakv.encodings import metas, rows, strings
-from stratakv.encodings.keyspace import Keyspace
+from stratakv.encodings.keyspace import FREE_STEP, Keyspace
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
 from stratakv.storage.memory import MemoryEngine
@@ -280,6 +280,20 @@ def test_reading_alone_does_not_let_the_cache_grow() -> None:
         bench.keyspace.trim()
     assert database.cached_bytes <= 130_000
     assert len(database.cache) < 400
+
+
+def test_the_cache_of_an_emptied_database_is_freed_in_steps(bench: Bench) -> None:
+    for number in range(5 * FREE_STEP):
+        assign(bench, b"key%d" % number, b"x")
+    bench.commit()
+    keyspace, database = bench.keyspace, bench.keyspace.databases[0]
+    keyspace.flush(database)
+    assert (database.cached_bytes, database.cache) == (0, {})
+    turns = 0
+    while keyspace._cast_off:
+        keyspace.trim()
+        turns += 1
+    assert turns == 5
 
 
 def test_what_is_charged_for_a_key_does_not_grow_with_its_writes(bench: Bench) -> None:

@@ -102,6 +102,28 @@ async def test_a_single_request_never_waits_behind_pipelines(server: Server) -> 
     assert short.replies == 1
 
 
+async def test_a_few_requests_do_not_wait_in_line(server: Server) -> None:
+    first = Client(server)
+    first.send(PING * 50)
+    assert first.replies < 50
+    few, many = Client(server), Client(server)
+    few.send(PING * dispatch.FEW_REQUESTS)
+    many.send(PING * (dispatch.FEW_REQUESTS + 1))
+    assert (few.replies, many.replies) == (dispatch.FEW_REQUESTS, 0)
+    await until(lambda: many.replies > 0)
+    assert first.replies > 10, "whoever waited before goes on before"
+
+
+async def test_who_waits_goes_on_though_the_turns_are_used_up_by_others(server: Server) -> None:
+    client = Client(server)
+    client.send(PING * 100)
+    for _ in range(20):
+        server.turns.begin_background()
+        server.turns.deadline = 0.0  # a long command has had its slice
+        await asyncio.sleep(0)
+    assert client.replies == 100
+
+
 async def test_pipelines_past_the_turn_s_time_wait_for_the_next(server: Server) -> None:
     clients = [Client(server) for _ in range(10)]
     for client in clients:
