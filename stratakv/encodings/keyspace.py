@@ -35,7 +35,7 @@ TRIM_STEP = 500
 """Metas that the hand passes in a turn while it is above: about a millisecond."""
 
 FREE_STEP = 1000
-"""Metas of emptied databases that are freed in a turn: about a millisecond."""
+"""Metas of emptied databases that are freed in a turn: less than a millisecond."""
 
 CACHED_META_BYTES = 450
 """What a cached meta costs besides its value: objects, row names, dict slots (measured)."""

@@ -25,6 +25,8 @@ PROBE_SECONDS: Final = 0.01
 SLICE_SECONDS: Final = 0.001
 REST_SECONDS: Final = 0.004
 """The pause between two slices while there is more to reclaim: a fifth of the loop's time."""
+IDLE_SECONDS: Final = 1.0
+"""How often the files are looked after when nothing is written; LevelDB may still compact."""
 MEND_SECONDS: Final = 1.0
 
 
@@ -75,6 +77,7 @@ class Housekeeper:
         self._synced_rows = 0
         self._syncing = False
         self._tidied_rows = -1
+        self._tidied_at = 0.0
         self._tidying = False
         self._compacting = False
         self._mending = False
@@ -109,12 +112,13 @@ class Housekeeper:
         self._tidy()
 
     def _tidy(self) -> None:
-        """Let the engine look after its files, in a thread, while there are writes."""
-        store = self._server.store
-        if self._tidying or store.stats.rows == self._tidied_rows:
+        """Let the engine look after its files, in a thread: often while there are writes."""
+        store, now = self._server.store, self._loop.time()
+        is_idle = store.stats.rows == self._tidied_rows and now < self._tidied_at + IDLE_SECONDS
+        if self._tidying or is_idle:
             return
         self._tidying = True
-        self._tidied_rows = store.stats.rows
+        self._tidied_rows, self._tidied_at = store.stats.rows, now
         future = self._loop.run_in_executor(None, store.engine.tidy)
         future.add_done_callback(self._tidied)
 

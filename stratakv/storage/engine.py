@@ -78,7 +78,7 @@ class Engine(Reader, Protocol):
         ...
 
     def tidy(self) -> None:
-        """Look after the files. Called a few times a second while rows are written, in a thread."""
+        """Look after the files. Called in a thread, ten times a second while rows are written."""
         ...
 
     def size(self, start: bytes, stop: bytes) -> int:

@@ -6,6 +6,7 @@ which takes microseconds. So the tables are kept open here, and closed once thei
 """
 
 import os
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -13,15 +14,22 @@ SUFFIX: Final = ".ldb"
 
 
 class OpenTables:
-    """Descriptors of the newest tables of a directory. `refresh` is for one thread at a time."""
+    """Descriptors of the newest tables of a directory."""
 
     def __init__(self, directory: Path, most: int) -> None:
         self._directory = directory
         self._most = most
         self._descriptors: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._closed = False
 
     def refresh(self) -> None:
-        """Open the tables that are new, and close those that were deleted."""
+        """Open the tables that are new, and close those that were deleted. For any thread."""
+        with self._lock:
+            if not self._closed:
+                self._refresh()
+
+    def _refresh(self) -> None:
         names = [name for name in os.listdir(self._directory) if name.endswith(SUFFIX)]
         wanted = set(sorted(names, key=_by_number)[-self._most :])
         for name in self._descriptors.keys() - wanted:
@@ -35,9 +43,11 @@ class OpenTables:
                 break  # no descriptor to spare
 
     def close(self) -> None:
-        """Close all."""
-        while self._descriptors:
-            os.close(self._descriptors.popitem()[1])
+        """Close all, for good."""
+        with self._lock:
+            self._closed = True
+            while self._descriptors:
+                os.close(self._descriptors.popitem()[1])
 
     def __len__(self) -> int:
         return len(self._descriptors)

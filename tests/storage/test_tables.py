@@ -61,6 +61,8 @@ def test_closing_lets_go_of_all(directory: Path, tables: OpenTables) -> None:
     tables.refresh()
     tables.close()
     assert open_names(directory) == set()
+    tables.refresh()
+    assert open_names(directory) == set(), "a late look opens nothing"
 
 
 def test_the_engine_keeps_its_tables_open_and_gives_their_space_back(tmp_path: Path) -> None:
