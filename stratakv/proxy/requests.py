@@ -37,7 +37,7 @@ hiredis does not say whether it holds a part of one. 0.2 us a chunk, measured.
 
 
 _UNUSUAL_IN_LINES: Final = re.compile(rb"[\"'\0]|[\r\n]\*|\r(?!\n)").search
-_SHORT: Final = 256
+_SHORT: Final = 1024
 _COUNTS: Final = {2 * count + 2: b"*%d" % count for count in range(1, _SHORT)}
 _SIZES: Final = [b"$%d" % size for size in range(_SHORT)]
 
@@ -88,7 +88,12 @@ class RequestParser:
         strict = self._strict
         if strict.buffered and not strict.stranger:
             return self._finish_cut(data)
-        if len(data) < _SHORT and not strict.stranger and not self.error:
+        if (
+            len(data) < _SHORT
+            and data.find(b"*", 1) < 0  # else it is a pipeline, most likely
+            and not strict.stranger
+            and not self.error
+        ):
             request = _only_request(data)
             if request is not None:
                 return [request]
