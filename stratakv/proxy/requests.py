@@ -102,7 +102,7 @@ class RequestParser:
             or strict.stranger
             or self.error
             or _HUGE(data)
-            or (b">" in data and b"\n>" in data)  # a single byte is found ten times as fast
+            or (b">" in data and b"\n>" in data)  # one byte is found faster than two
             or (b"~" in data and b"\n~" in data)
             or (b"|" in data and b"\n|" in data)
         ):
@@ -171,7 +171,7 @@ def _only_request(data: bytes) -> Request | None:
 
 
 def _are_plain_lines(data: bytes) -> bool:
-    """Whether the data is whole inline commands without quotes: 0.3 us a line instead of 3 us."""
+    """Whether the data is whole inline commands without quotes: 0.4 us a line instead of 1.7."""
     return (
         data[-1:] == b"\n"
         and data[0] != _ARRAY
