@@ -116,7 +116,7 @@ class MetricsServer:
 
 
 def _load_exposition() -> "type[Exposition]":
-    """prometheus-client and the collectors take 45 ms to import: the start of the server does not wait for it."""
+    """It takes 45 ms to import: the start of the server does not wait for that."""
     from stratakv.proxy.exposition import Exposition
 
     return Exposition
