@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratakv import __version__, descriptors, logs, options
+from stratakv import __version__, logs, options
 from stratakv.errors import StoreUnavailable
 from stratakv.options import BadOption, Options
 
@@ -98,6 +98,8 @@ def run_check(parsed: argparse.Namespace) -> int:
 
 def run_serve(parsed: argparse.Namespace) -> int:
     """`stratakv serve`: until SIGTERM or SIGINT."""
+    from stratakv import descriptors
+
     flags: dict[str, str] = {}
     for name in options.declared():
         value = getattr(parsed, name.replace("-", "_"))

@@ -4,20 +4,19 @@ import logging
 import resource
 
 from stratakv.options import Options
+from stratakv.storage.mapping import DESCRIPTOR_SHARE
 
 log = logging.getLogger("stratakv")
 
 RESERVED = 32
 """Listeners, logs, links to a Redis and the like."""
-LEVELDB_SHARE = 5
-"""LevelDB keeps a fifth of the limit for its tables, and opens the others anew for every read."""
 
 
 def prepare(options: Options) -> None:
     """Raise the limit as far as the options need; where it cannot be, admit fewer clients."""
     for_tables = 2 * options.max_open_files  # LevelDB's own, and those of storage/tables.py
     wanted = options.maxclients + for_tables + RESERVED
-    allowed = _raise_to(max(wanted, options.max_open_files * LEVELDB_SHARE))
+    allowed = _raise_to(max(wanted, options.max_open_files * DESCRIPTOR_SHARE))
     if allowed < wanted:
         asked = options.maxclients
         options.maxclients = max(1, allowed - min(for_tables, allowed // 2) - RESERVED)
@@ -30,7 +29,7 @@ def prepare(options: Options) -> None:
 
 
 def _raise_to(wanted: int) -> int:
-    """Raise the soft limit as far as the hard one allows; returns what is in force."""
+    """Raise the soft limit as far as the hard one allows; returns how much of it there is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted

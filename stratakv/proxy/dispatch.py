@@ -8,7 +8,7 @@ is looked into only when one is set.
 import asyncio
 import logging
 from collections import deque
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Final
 
 from stratakv import errors
@@ -40,6 +40,7 @@ log = logging.getLogger("stratakv")
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
 FEW_REQUESTS: Final = 4
+"""More of them at a time are a pipeline, and wait in line."""
 KNOWN_SPELLINGS: Final = 4096
 
 
@@ -75,9 +76,9 @@ class Dispatcher:
         one always: who asks for little does not queue behind those who ask for much.
         """
         if len(requests) > 1:
-            late = perf_counter() - self._turns.deadline
-            if late > TURN_SECONDS or (
-                len(requests) > FEW_REQUESTS and (late > 0 or self._unfinished)
+            age = monotonic() - self._turns.moment
+            if age > 2 * TURN_SECONDS or (
+                len(requests) > FEW_REQUESTS and (age > TURN_SECONDS or self._unfinished)
             ):
                 self._yield_turn(session, requests)
                 return

@@ -6,6 +6,7 @@ All work on rows is done in slices of a millisecond, so that no client notices.
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -62,6 +63,26 @@ class Lag:
         self.buckets[int(lag * 1e6).bit_length()] += 1
 
 
+class Chore:
+    """Work on the engine in a thread, once at a time; a failure is logged."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, level: int, complaint: str) -> None:
+        self._loop = loop
+        self._level = level
+        self._complaint = complaint
+        self.running = False
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Begin. Requires: it is not running."""
+        self.running = True
+        self._loop.run_in_executor(None, work).add_done_callback(self._done)
+
+    def _done(self, future: "asyncio.Future[None]") -> None:
+        self.running = False
+        if not future.cancelled() and (error := future.exception()) is not None:
+            log.log(self._level, "%s: %s", self._complaint, error)
+
+
 class Housekeeper:
     """The periodic work of a server."""
 
@@ -75,10 +96,10 @@ class Housekeeper:
         self.active_expire = True
         self._stopped = False
         self._synced_rows = 0
-        self._syncing = False
+        self._syncing = Chore(server.loop, logging.ERROR, "cannot sync the log")
         self._tidied_rows = -1
         self._tidied_at = 0.0
-        self._tidying = False
+        self._tidying = Chore(server.loop, logging.WARNING, "cannot look after the tables")
         self._compacting = False
         self._mending = False
         self.lag = Lag(server.loop)
@@ -115,17 +136,9 @@ class Housekeeper:
         """Let the engine look after its files, in a thread: often while there are writes."""
         store, now = self._server.store, self._loop.time()
         is_idle = store.stats.rows == self._tidied_rows and now < self._tidied_at + IDLE_SECONDS
-        if self._tidying or is_idle:
-            return
-        self._tidying = True
-        self._tidied_rows, self._tidied_at = store.stats.rows, now
-        future = self._loop.run_in_executor(None, store.engine.tidy)
-        future.add_done_callback(self._tidied)
-
-    def _tidied(self, future: "asyncio.Future[None]") -> None:
-        self._tidying = False
-        if not future.cancelled() and (error := future.exception()) is not None:
-            log.warning("cannot look after the tables: %s", error)
+        if not self._tidying.running and not is_idle:
+            self._tidied_rows, self._tidied_at = store.stats.rows, now
+            self._tidying.start(store.engine.tidy)
 
     # expiry and reclaiming
 
@@ -184,16 +197,9 @@ class Housekeeper:
         due = written != self._synced_rows and int(self._loop.time()) != int(
             self._loop.time() - TICK_SECONDS
         )
-        if server.options.durability == "everysec" and due and not self._syncing:
+        if server.options.durability == "everysec" and due and not self._syncing.running:
             self._synced_rows = written
-            self._syncing = True
-            future = self._loop.run_in_executor(None, server.store.engine.sync)
-            future.add_done_callback(self._synced)
-
-    def _synced(self, future: "asyncio.Future[None]") -> None:
-        self._syncing = False
-        if not future.cancelled() and (error := future.exception()) is not None:
-            log.error("cannot sync the log: %s", error)
+            self._syncing.start(server.store.engine.sync)
 
     def mend_store(self) -> None:
         """After a failed write: reopen the engine when it can be written again."""

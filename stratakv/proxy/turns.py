@@ -47,8 +47,6 @@ class Turns:
         self.open = False
         self.moment = 0.0
         """When the turn began, by the monotonic clock."""
-        self.deadline = 0.0
-        """When the turn has done enough, by the performance counter."""
         self.commit_seconds = 0.0
         self.commits = 0
 
@@ -62,7 +60,6 @@ class Turns:
         """Start a turn: read the clock once, and end the turn after this round of events."""
         self.open = True
         self.moment = time.monotonic()
-        self.deadline = time.perf_counter() + TURN_SECONDS
         self.keyspace.clock.tick()
         self._loop.call_soon(self.end)
 

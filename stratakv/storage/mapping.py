@@ -20,6 +20,9 @@ TABLE_BYTES: Final = 2 << 20
 """LevelDB's size of a table."""
 DEFAULT_TABLES: Final = 1000
 """What LevelDB allows itself to map in a 64-bit process."""
+DESCRIPTOR_SHARE: Final = 5
+"""LevelDB keeps this part of the process's descriptors for tables that it does not map, and opens
+further ones anew for every read."""
 _ENV_BYTES: Final = 512
 """More than an Env has on any platform."""
 _ENV_DEFAULT: Final = "_ZN7leveldb3Env7DefaultEv"
@@ -63,6 +66,6 @@ def _free_maps(env: int) -> int | None:
 
 
 def _free_descriptors() -> int:
-    """A fifth of what the process may have is LevelDB's."""
+    """What LevelDB allows itself before it has opened any."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 2**31 - 1 if soft == resource.RLIM_INFINITY else soft // 5
+    return 2**31 - 1 if soft == resource.RLIM_INFINITY else soft // DESCRIPTOR_SHARE

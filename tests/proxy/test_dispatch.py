@@ -7,6 +7,7 @@ import gc
 import itertools
 import weakref
 from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,8 +67,10 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
     def perf_counter() -> float:
         return next(looks) * LOOK_SECONDS
 
+    clock = SimpleNamespace(monotonic=perf_counter, perf_counter=perf_counter)
     monkeypatch.setattr(dispatch, "perf_counter", perf_counter)
-    monkeypatch.setattr(turns.time, "perf_counter", perf_counter)
+    monkeypatch.setattr(dispatch, "monotonic", perf_counter)
+    monkeypatch.setattr(turns, "time", clock)
     server = Server(Options(engine="memory", http=False), asyncio.get_running_loop())
     yield server
     server.store.close()
@@ -119,7 +122,7 @@ async def test_who_waits_goes_on_though_the_turns_are_used_up_by_others(server: 
     client.send(PING * 100)
     for _ in range(20):
         server.turns.begin_background()
-        server.turns.deadline = 0.0  # a long command has had its slice
+        server.turns.moment = 0.0  # a long command has had its slice
         await asyncio.sleep(0)
     assert client.replies == 100
 

@@ -67,16 +67,16 @@ class RedisCluster:
             identity = client.send("CLUSTER", "MYID").frame.data or b""
         with replica.client() as client:
             self._join(client)
-            _wait(lambda: identity in (client.send("CLUSTER", "NODES").frame.data or b""))
-            _wait(lambda: client.send("CLUSTER", "REPLICATE", identity).raw == b"+OK\r\n")
-            _wait(lambda: b"master_link_status:up" in (client.send("INFO").frame.data or b""))
+            self._wait(lambda: identity in (client.send("CLUSTER", "NODES").frame.data or b""))
+            self._wait(lambda: client.send("CLUSTER", "REPLICATE", identity).raw == b"+OK\r\n")
+            self._wait(lambda: b"master_link_status:up" in (client.send("INFO").frame.data or b""))
         self.wait_until_agreed()
         return replica
 
     def wait_for_promotion(self, replica: Node) -> None:
         """Until the replica is a master, and the others know."""
         with self.nodes[0].client() as client:
-            _wait(lambda: replica.port in _masters(client))
+            self._wait(lambda: replica.port in _masters(client))
 
     @property
     def url(self) -> str:
@@ -88,7 +88,14 @@ class RedisCluster:
 
     def wait_until_agreed(self) -> None:
         """Until every node finds the cluster complete, and all say the same of the slots."""
-        _wait(self._agrees)
+        self._wait(self._agrees)
+
+    def _wait(self, is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not is_so():
+            nodes = self.nodes + self.replicas
+            assert time.monotonic() < deadline, [node.output()[-500:] for node in nodes]
+            time.sleep(0.05)
 
     def _agrees(self) -> bool:
         views = set()
@@ -140,13 +147,6 @@ class RedisCluster:
                 time.sleep(pause_seconds)
             for client in (to, origin, *rest):
                 expect(client, "CLUSTER", "SETSLOT", str(slot), "NODE", ids[0])
-
-
-def _wait(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline, "the cluster does not get there"
-        time.sleep(0.05)
 
 
 def _masters(client: WireClient) -> set[int | None]:
