@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 ALL = "all"  # the second-level category that stands for the whole of the first level
 PERIODS = ("day", "mon")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 from examples.shop_index.keys import ALL, Key, key
 from examples.shop_index.raw import Observation, RawSales, total

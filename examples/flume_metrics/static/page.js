@@ -7,7 +7,7 @@ const REFRESH_MS = Number(new URLSearchParams(location.search).get("refresh")) |
 const LENGTHS = { day: 8, hour: 11, minute: 14 };
 const STEP_MS = { day: 86400e3, hour: 3600e3, minute: 60e3 };
 
-const view = { machine: "", ts: "", live: true, hidden: new Set(), machines: [], asked: 0 };
+const view = { machine: "", ts: "", live: true, hidden: new Set(), machines: [], asked: 0, waiting: 0 };
 const at = (id) => document.getElementById(id);
 
 async function ask(path, params) {
@@ -45,41 +45,59 @@ function timesOf(logs, table) {
 
 // ---- asking
 
+// Answers may come in any order: what an older question brings changes nothing any more.
 async function refresh() {
   const number = ++view.asked;
+  const isOutrun = () => number !== view.asked;
+  view.waiting += 1;
   try {
-    view.machines = await ask("machines", {});
-    const chosen = view.machines.find((known) => known.machine === view.machine) ?? view.machines[0];
-    if (!chosen) throw new Error("no machine has reported yet");
-    view.machine = chosen.machine;
-    if (!view.ts) view.ts = chosen.latest.slice(0, LENGTHS.hour);
-    if (view.live) view.ts = chosen.latest.slice(0, view.ts.length);
+    const machines = await ask("machines", {});
+    if (isOutrun()) return;
+    chooseFrom(machines);
     const params = { machine: view.machine, ts: view.ts, table: tableOf(view.ts) };
     const [host, found] = await Promise.all([
       ask("host", params), ask("query", { _client_: "machine_to_logids", ...params }),
     ]);
-    if (number !== view.asked) return;
+    if (isOutrun()) return;
     at("problem").hidden = true;
-    drawIfNew(host, found[view.machine]);
+    view.answer = [host, found[view.machine]];
+    drawIfNew();
   } catch (problem) {
-    if (number !== view.asked) return;
+    if (isOutrun()) return;
     at("problem").textContent = problem.message;
     at("problem").hidden = false;
+  } finally {
+    view.waiting -= 1;
   }
+}
+
+function chooseFrom(machines) {
+  const chosen = machines.find((known) => known.machine === view.machine) ?? machines[0];
+  if (!chosen) throw new Error("no machine has reported yet");
+  view.machines = machines;
+  view.machine = chosen.machine;
+  if (!view.ts) view.ts = chosen.latest.slice(0, LENGTHS.hour);
+  if (view.live) view.ts = chosen.latest.slice(0, view.ts.length);
+}
+
+// The clock asks nothing while an answer is awaited: it would outrun every answer that takes longer
+// than the interval, and nothing would ever be drawn.
+function tick() {
+  if (view.live && !view.waiting) refresh();
 }
 
 // ---- drawing
 
 // Drawing replaces what can be clicked: not without need, and never between press and release.
-function drawIfNew(host, logs) {
-  const picture = JSON.stringify([view.machines, view.ts, view.live, host, logs]);
-  if (picture === view.picture || view.pressed) return;
+function drawIfNew() {
+  const picture = JSON.stringify([view.machines, view.ts, view.live, view.answer]);
+  if (!view.answer || view.pressed || picture === view.picture) return;
   view.picture = picture;
-  draw(host, logs);
+  draw();
 }
 
-function draw(host, logs) {
-  view.drawn = [host, logs];
+function draw() {
+  const [host, logs] = view.answer;
   location.replace("#" + new URLSearchParams({ machine: view.machine, ts: view.ts }));
   drawMachines();
   drawRange();
@@ -184,7 +202,7 @@ function show(change) {
 
 function toggleLog(name) {
   if (!view.hidden.delete(name)) view.hidden.add(name);
-  draw(...view.drawn);
+  draw();
 }
 
 // One scope in: from the day to the hour of the time that was clicked, from the hour to the minute.
@@ -198,6 +216,12 @@ function step(direction) {
   show({ ts: toTs(toMs(view.ts) + direction * STEP_MS[scope], LENGTHS[scope]), live: false });
 }
 
+// An answer that came between press and release is drawn now, once the click has been handled.
+function release() {
+  view.pressed = false;
+  setTimeout(() => { if (!view.waiting) drawIfNew(); });
+}
+
 function start() {
   const given = new URLSearchParams(location.hash.slice(1));
   view.machine = given.get("machine") ?? "";
@@ -208,9 +232,9 @@ function start() {
   at("later").addEventListener("click", () => step(1));
   at("live").addEventListener("click", () => show({ live: !view.live }));
   addEventListener("pointerdown", () => { view.pressed = true; });
-  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { view.pressed = false; });
-  addEventListener("resize", () => { if (view.drawn) draw(...view.drawn); });
-  setInterval(() => { if (view.live) refresh(); }, REFRESH_MS);
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, release);
+  addEventListener("resize", () => { if (view.answer) draw(); });
+  setInterval(tick, REFRESH_MS);
   refresh();
 }
 
