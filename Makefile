@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 COMPILED := .venv-compiled
+ORACLE := .venv-redis
+export PATH := $(abspath $(ORACLE))/bin:$(PATH)
 RUN_FLAGS ?=
 PYTEST_FLAGS ?=
 
@@ -15,14 +17,14 @@ PYTEST_FLAGS ?=
 check: lint types test
 
 run: $(VENV)/.installed
-	$(BIN)/stratakv serve $(RUN_FLAGS)
+	@$(BIN)/stratakv serve $(RUN_FLAGS)
 
 test: $(VENV)/.installed-test redis-server chromium
 	$(BIN)/pytest --numprocesses 2 --dist worksteal $(PYTEST_FLAGS)
 
 # The same server with its hot path compiled to C: needs a C compiler, and two minutes once.
 run-compiled: $(COMPILED)/.installed
-	$(COMPILED)/bin/stratakv serve $(RUN_FLAGS)
+	@$(COMPILED)/bin/stratakv serve $(RUN_FLAGS)
 
 test-compiled: $(COMPILED)/.installed $(VENV)/.installed-test redis-server
 	STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(BIN)/pytest --numprocesses 2 \
@@ -54,49 +56,36 @@ bench-compiled: $(COMPILED)/.installed $(VENV)/.installed-bench redis-server
 bench-check: $(VENV)/.installed-bench redis-server
 	$(BIN)/python -m benchmarks check
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+# Each stamp stands for a virtual environment that is ready; scripts/prepare says how it gets there.
+PREPARE := PYTHON="$(PYTHON)" scripts/prepare
+STAMPED := pyproject.toml scripts/prepare
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+$(VENV)/.installed: $(STAMPED)
+	@$(PREPARE) python $(VENV) --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test,examples]'
+$(VENV)/.installed-test: $(STAMPED)
+	@$(PREPARE) python $(VENV) --editable '.[test,examples]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+$(VENV)/.installed-bench: $(STAMPED)
+	@$(PREPARE) python $(VENV) --editable '.[bench]'
 	@touch $@ $(VENV)/.installed
 
-$(COMPILED)/.installed: pyproject.toml setup.py $(shell find stratakv -name '*.py')
-	$(PYTHON) -m venv $(COMPILED)
-	STRATAKV_COMPILE=1 $(COMPILED)/bin/python -m pip install --quiet --force-reinstall .
+$(COMPILED)/.installed: $(STAMPED) setup.py $(shell find stratakv -name '*.py')
+	@STRATAKV_COMPILE=1 $(PREPARE) python $(COMPILED) .
 	@touch $@
 
-# $(call apt_install,SUDO,PACKAGES)
-apt_install = $(1) apt-get update -qq && $(1) env DEBIAN_FRONTEND=noninteractive \
-	apt-get install -y -qq --no-install-recommends $(2)
-is_root = [ "$$(id -u)" = 0 ]
-
-# The tests compare every reply with a real Redis.
+# The tests compare every reply with a real Redis 7.0; openssl makes certificates for those over TLS.
 .PHONY: redis-server
 redis-server:
-	@command -v redis-server >/dev/null || { \
-	  echo "redis-server is missing; installing it with apt-get"; \
-	  SUDO=$$($(is_root) || echo sudo); \
-	  $(call apt_install,$$SUDO,redis-server redis-tools); }
+	@$(PREPARE) oracle $(ORACLE)
 
 # The page of examples/flume_metrics is tested in a browser (about half a minute to install). Where it
 # cannot be installed without asking, those tests are skipped.
 .PHONY: chromium
 chromium:
-	@{ command -v chromium && command -v chromedriver; } >/dev/null || { \
-	  echo "chromium is missing; installing it with apt-get"; \
-	  SUDO=$$($(is_root) || echo sudo -n); \
-	  $(call apt_install,$$SUDO,chromium chromium-driver); } || \
-	  echo "no chromium: the tests of the page are skipped"
+	@$(PREPARE) programs chromium chromedriver=chromium-driver || echo "the tests of the page are skipped"
 
 clean:
-	rm -rf $(VENV) $(COMPILED) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(COMPILED) $(ORACLE) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
