@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from benchmarks.workloads import endurance, fairness, redislist, shaped
+from benchmarks.workloads import endurance, fairness, huge, redislist, shaped
 from benchmarks.workloads.model import Case, Options, Workload
 
 __all__ = ["CATALOGUE", "SUITES", "Case", "Options", "Workload", "select"]
@@ -22,6 +22,7 @@ CATALOGUE: dict[str, Callable[[Options], Workload]] = {
     "large": shaped.large,
     "growth": shaped.growth,
     "fairness": fairness.fairness,
+    "huge": huge.huge,
     "memory": endurance.memory,
     "startup": endurance.startup,
     "sustained": endurance.sustained,
