@@ -3,16 +3,21 @@
 import argparse
 import asyncio
 import gc
+import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 from stratakv import __version__, logs, options
-from stratakv.errors import StoreUnavailable
+from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.options import BadOption, Options
+
+log = logging.getLogger("stratakv")
+
+_ADVICE = "`stratakv check` lists what is lost, `serve --recover` goes on with what can be read"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,22 +27,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.command is None:
         parser.print_help()
         return 2
+    os.umask(0o077)
     try:
         code: int = parsed.run(parsed)
+    except Damaged as damage:
+        print(f"stratakv: the store is damaged: {damage}. {_ADVICE}", file=sys.stderr)
+        return 1
     except (BadOption, StoreUnavailable, OSError) as error:
         print(f"stratakv: {error}", file=sys.stderr)
         return 1
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Takes options by their whole names only, in the subcommands as well."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="stratakv", description="Redis's API on disk-sized data, on an embedded LevelDB."
     )
     parser.add_argument("--version", action="version", version=f"stratakv {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_serve(commands)
     _add_check(commands)
+    _add_repair(commands)
     _add_inspect(commands)
     return parser
 
@@ -50,6 +67,11 @@ def _add_serve(commands: Any) -> None:
     )
     serve.set_defaults(run=run_serve)
     serve.add_argument("--config", metavar="FILE", help="a TOML file with the same names")
+    serve.add_argument(
+        "--recover",
+        action="store_true",
+        help="if the data directory is damaged, go on with what can be read; the files are kept",
+    )
     for name, entry in options.declared().items():
         shown = options.show(Options(), name).replace("%", "%%") or "none"
         serve.add_argument(
@@ -61,9 +83,22 @@ def _add_serve(commands: Any) -> None:
 
 
 def _add_check(commands: Any) -> None:
-    check = commands.add_parser("check", help="verify the invariants of a data directory")
+    check = commands.add_parser(
+        "check", help="verify the files and the invariants of a data directory"
+    )
     check.add_argument("dir", metavar="DIR")
     check.set_defaults(run=run_check)
+
+
+def _add_repair(commands: Any) -> None:
+    repair = commands.add_parser(
+        "repair", help="write what can be read of a damaged data directory into a new one"
+    )
+    repair.add_argument("dir", metavar="DIR")
+    repair.add_argument(
+        "newdir", metavar="NEWDIR", nargs="?", help="must be empty (default: DIR.repaired)"
+    )
+    repair.set_defaults(run=run_repair)
 
 
 def _add_inspect(commands: Any) -> None:
@@ -96,6 +131,18 @@ def run_check(parsed: argparse.Namespace) -> int:
     return check_directory(Path(parsed.dir))
 
 
+def run_repair(parsed: argparse.Namespace) -> int:
+    """`stratakv repair DIR [NEWDIR]`: 0 when it is done, with a line for whatever is lost."""
+    from stratakv.encodings.repair import repair
+
+    source = Path(parsed.dir)
+    target = Path(parsed.newdir) if parsed.newdir else source.with_name(source.name + ".repaired")
+    for line in repair(source, target):
+        print(line)
+    print(f"{target}: repaired")
+    return 0
+
+
 def run_serve(parsed: argparse.Namespace) -> int:
     """`stratakv serve`: until SIGTERM or SIGINT."""
     from stratakv import descriptors
@@ -106,10 +153,23 @@ def run_serve(parsed: argparse.Namespace) -> int:
         if value is not None:
             flags[name] = " ".join(value) if isinstance(value, list) else value
     file = Path(parsed.config) if parsed.config else None
-    chosen = options.load(flags, options.from_environment(), file)
+    environment = options.from_environment()
+    chosen = options.load(flags, environment, file)
     logs.configure(chosen.log_level, chosen.log_format)
+    for name in options.unknown_variables(environment):
+        log.warning("the variable %s is not an option: it has no effect", name)
+    log.info("StrataKV %s starts, pid %d: %s", __version__, os.getpid(), options.summary(chosen))
     descriptors.prepare(chosen)
+    if parsed.recover and chosen.engine == "leveldb":
+        _recover(Path(chosen.dir))
     return _run_loop(_serve(chosen))
+
+
+def _recover(directory: Path) -> None:
+    from stratakv.encodings.repair import recover
+
+    for line in recover(directory):
+        print(f"stratakv: {line}", file=sys.stderr)
 
 
 def _run_loop(work: Coroutine[Any, Any, int]) -> int:
@@ -127,22 +187,29 @@ async def _serve(chosen: Options) -> int:
     from stratakv.proxy.server import Server
 
     loop = asyncio.get_running_loop()
+    _obey_signals(loop, lambda: server.stop())
     server = Server(chosen, loop)
     metrics = MetricsServer(server)
     try:
         await server.listen()
         await metrics.listen()
         await server.tiering.verify()
-    except (OSError, BadOption):
-        server.store.close()
-        raise
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stopping.set)
-    _tune_interpreter()
-    print(f"ready port={server.port} http_port={metrics.port} pid={os.getpid()}", flush=True)
-    await server.run()
-    metrics.close()
+        _tune_interpreter()
+        print(f"ready port={server.port} http_port={metrics.port} pid={os.getpid()}", flush=True)
+        await server.run()
+    finally:
+        metrics.close()
+        server.close()
     return 0
+
+
+def _obey_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    """SIGTERM and SIGINT stop the server as soon as it is there; a terminal may hang up, as with
+    Redis, without an effect.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _tune_interpreter() -> None:

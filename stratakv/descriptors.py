@@ -4,7 +4,7 @@ import logging
 import resource
 
 from stratakv.options import Options
-from stratakv.storage.mapping import DESCRIPTOR_SHARE
+from stratakv.storage.leveldb import DESCRIPTOR_SHARE
 
 log = logging.getLogger("stratakv")
 

@@ -9,6 +9,11 @@ DIFFERENCES: Final = (
         " replies is cut before it takes the memory of all",
     ),
     (
+        "client-query-buffer-limit",
+        "the arguments of an unfinished request and what MULTI has queued count as well. Behind a"
+        " blocked command a client is read for another megabyte, not up to the limit",
+    ),
+    (
         "Long commands",
         "a command on very many elements works in slices on a snapshot while other clients are"
         " served; writers of its keys wait until it ends",
@@ -47,9 +52,11 @@ DIFFERENCES: Final = (
     ),
     (
         "CONFIG",
-        "names of Redis that tune what does not exist here are accepted and kept without an"
-        " effect (maxmemory, save, appendonly, ...). CONFIG REWRITE answers as a Redis without a"
-        " configuration file. Our own options are there as well",
+        "appendonly and appendfsync are names for the durability (`no` is os), loglevel for"
+        " log-level; the limits of compact forms show in OBJECT ENCODING. Names that tune what does"
+        " not exist here (maxmemory, save, hz, repl-..., active-defrag-...) may be set to what they"
+        " are and are refused otherwise, with the reason. CONFIG REWRITE is refused: we only read"
+        " our file. port and bind are read at the start. Our own options are there as well",
     ),
     (
         "COMMAND DOCS",
@@ -63,9 +70,12 @@ DIFFERENCES: Final = (
     ),
     (
         "INFO",
-        "used_memory is the resident size of the process; sections Store, Cache and GC are our own;"
-        " latencies are known to a power of two; of a reader of several keys, keyspace_hits counts"
-        " one unless it is MGET, EXISTS or TOUCH",
+        "used_memory is the process's own (anonymous) memory, used_memory_mapped the resident pages"
+        " of mapped files, which the system takes back when it needs them; used_memory_dataset is"
+        " what is cached of the keys; avg_ttl is exact up to 100 keys, then a sample of those in"
+        " memory; rdb_changes_since_last_save is 0, since whatever was acknowledged is stored;"
+        " sections Store, Cache and GC are our own; latencies are known to a power of two;"
+        " of a reader of several keys, keyspace_hits counts one unless it is MGET, EXISTS or TOUCH",
     ),
     (
         "OBJECT IDLETIME, OBJECT FREQ",
@@ -83,19 +93,26 @@ DIFFERENCES: Final = (
         " deletes nothing: HLEN counts them until they are gone, as in Redis, and `hexpired` comes"
         " when they are deleted",
     ),
-    ("LATENCY, MEMORY", "the doctors and the graph have their own words and drawing"),
+    (
+        "LATENCY, MEMORY",
+        "the doctors and the graph have their own words and drawing; there is no event"
+        " `expire-cycle`, since a key of any size expires at once",
+    ),
     ("MEMORY USAGE", "the bytes of the key's rows in the store, before compression"),
     (
         "SAVE, BGSAVE, BGREWRITEAOF",
-        "whatever was acknowledged is stored already; they put it on stable storage",
+        "whatever was acknowledged is stored already: SAVE puts it on stable storage and LASTSAVE"
+        " says when that was; BGSAVE and BGREWRITEAOF are refused, as there is neither a snapshot"
+        " nor an append only file",
     ),
     ("LOLWUT", "draws strata instead of Redis's art"),
     (
         "Scripts",
         "a script that takes longer than a few milliseconds begins anew in slices while other"
-        " clients are served, instead of BUSY for all; writers of its KEYS wait until it ends, and"
-        " all writers if it has named none. Keys that it writes without naming them are not locked."
-        " A Lua state has `script-memory-limit`; tail calls take a frame; there is no debugger",
+        " clients are served. Writers of its KEYS wait until it ends, and all writers if it has"
+        " named none or uses others; only they hear BUSY after busy-reply-threshold, readers never."
+        " A Lua state has `script-memory-limit`; tail calls take a frame; redis.log writes one line"
+        " of 16 KB at most; there is no debugger",
     ),
     (
         "FUNCTION",
@@ -103,6 +120,23 @@ DIFFERENCES: Final = (
         " variables are per Lua state, of which there are several while long functions run",
     ),
     ("ACL", "there is one user, `default`, whose password is the option requirepass"),
-    ("CLUSTER, replication", "there is none: the answers are those of a lone Redis master"),
+    (
+        "CLUSTER, replication",
+        "there is none: the answers are those of a lone Redis master. CLUSTER KEYSLOT answers all"
+        " the same, for clients that sort their keys",
+    ),
+    ("MODULE", "there are no modules: the list is empty, and nothing can be loaded"),
+    (
+        "Later than 7.0",
+        "what clients of newer versions use is there: WITHSCORE of ZRANK and ZREVRANK, CLIENT"
+        " SETINFO (CLIENT LIST shows lib-name and lib-ver), CLIENT NO-TOUCH and WAITAOF of 7.2, the"
+        " expire-times of hash fields of 7.4, HGETEX, HSETEX and HGETDEL of 8.0. All other replies"
+        " keep the form of 7.0",
+    ),
+    (
+        "WAITAOF",
+        "local storage is always to be had: unless durability is `always`, the store is synced when"
+        " a client waits for it",
+    ),
 )
 """(what, how it differs)"""

@@ -14,6 +14,9 @@ class CommandError(Exception):
         super().__init__(text)
         self.text = text
 
+    def __str__(self) -> str:
+        return self.text.decode("utf-8", "replace")
+
     @property
     def code(self) -> bytes:
         """The first word: ERR, WRONGTYPE, ..."""
@@ -27,8 +30,31 @@ class Corrupt(CommandError):
         super().__init__(b"ERR corrupt value stored at key %b: %b" % (quote(key), reason.encode()))
 
 
+class Damaged(CommandError):
+    """A file of the store cannot be read where a row should be; `place` says which, and where.
+
+    `row` is the wanted row, or the first of a range. The engine knows no keys: whoever tells the
+    client puts the key's name in its place (encodings/damage.py).
+    """
+
+    __slots__ = ("place", "row")
+
+    def __init__(self, row: bytes, place: str, what: bytes = b"") -> None:
+        what = what or b"row " + quote(row)
+        super().__init__(b"ERR corrupt data at %b: %b" % (what, place.encode()))
+        self.row = row
+        self.place = place
+
+    def __str__(self) -> str:
+        return self.text[4:].decode("latin-1")
+
+
 class StoreUnavailable(Exception):
     """The store cannot be opened, or refuses to write; the message is for the operator."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """The store refuses to write because of damaged files, and will until it is repaired."""
 
 
 def quote(raw: bytes) -> bytes:
@@ -74,12 +100,29 @@ NOT_IN_MULTI = b"ERR Command not allowed inside a transaction"
 NO_AUTH = b"NOAUTH Authentication required."
 NO_SCRIPT = b"NOSCRIPT No matching script. Please use EVAL."
 MAX_CLIENTS = b"ERR max number of clients reached"
+PROTECTED_MODE = (
+    b"DENIED Redis is running in protected mode because protected mode is enabled and no password"
+    b" is set for the default user. In this mode connections are only accepted from the loopback"
+    b" interface. If you want to connect from external computers to Redis you may adopt one of the"
+    b" following solutions: 1) Just disable protected mode sending the command 'CONFIG SET"
+    b" protected-mode no' from the loopback interface by connecting to Redis from the same host the"
+    b" server is running, however MAKE SURE Redis is not publicly accessible from internet if you"
+    b" do so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just"
+    b" disable the protected mode by editing the Redis configuration file, and setting the"
+    b" protected mode option to 'no', and then restarting the server. 3) If you started the server"
+    b" manually just for testing, restart it with the '--protected-mode no' option. 4) Setup a an"
+    b" authentication password for the default user. NOTE: You only need to do one of the above"
+    b" things in order for the server to start accepting connections from the outside."
+)
 NX_WITH_OTHERS = b"ERR NX and XX, GT or LT options at the same time are not compatible"
 GT_WITH_LT = b"ERR GT and LT options at the same time are not compatible"
 NEGATIVE_EXPIRE = b"ERR invalid expire time, must be >= 0"
 FIELDS_MISSING = b"ERR Mandatory argument FIELDS is missing or not at the right position"
 FIELDS_POSITIVE = b"ERR Number of fields must be a positive integer"
 FIELDS_ABOVE_ZERO = b"ERR Parameter `numFields` should be greater than 0"
+FIELDS_INVALID = b"ERR invalid number of fields"
+ONE_CONDITION = b"ERR Only one of FXX or FNX arguments can be specified"
+ONE_EXPIRATION = b"ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"
 FIELDS_MISMATCH = b"ERR The `numfields` parameter must match the number of arguments"
 SCORES_NOT_FLOAT = b"ERR One or more scores can't be converted into double"
 NO_LFU = (
@@ -105,7 +148,9 @@ NOT_NEGATABLE = (
     b"ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
 )
 
+NOT_ZERO_OR_ONE = b"ERR value is out of range, value must between 0 and 1"
 BEYOND_INT32 = b"ERR value is out of range, value must between -2147483648 and 2147483647"
+MONITOR_IN_UNIT = b"ERR MONITOR isn't allowed for DENY BLOCKING client"
 MONITOR_AND_KEYS = b"ERR Replica can't interact with the keyspace"
 WRONG_PASSWORD = b"WRONGPASS invalid username-password pair or user is disabled."
 NO_PASSWORD_SET = (
@@ -130,11 +175,18 @@ NO_TRACKING_MODE = (
 )
 TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
 TIMEOUT_NEGATIVE = b"ERR timeout is negative"
+NO_MODULES = b"ERR StrataKV has no modules: none can be loaded"
 CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
 NO_SHUTDOWN = b"ERR No shutdown in progress."
+SHUTTING_DOWN = b"ERR the server is shutting down"
 BAD_COUNT_FROM_MINUS_ONE = b"ERR count should be greater than or equal to -1"
 RELOAD_OPTIONS = b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."
 NO_CONFIG_FILE = b"ERR The server is running without a config file"
+NO_SNAPSHOTS = (
+    b"ERR there are no snapshots here: every write is in the store before its reply, and SAVE puts"
+    b" it on stable storage"
+)
+NO_REWRITE_OF_LOG = b"ERR there is no append only file here: LevelDB compacts its log by itself"
 INVALID_COMMAND = b"ERR Invalid command specified"
 COMMAND_WITHOUT_KEYS = b"ERR The command has no key arguments"
 COMMAND_ARGUMENT_COUNT = b"ERR Invalid number of arguments specified for command"
@@ -283,6 +335,12 @@ def wrong_arity(name: str) -> CommandError:
     return CommandError(b"ERR wrong number of arguments for '%b' command" % name.encode())
 
 
+def exec_abort(reason: CommandError) -> CommandError:
+    """EXEC itself was refused, so the transaction is over."""
+    text = reason.text.removeprefix(b"ERR ")
+    return CommandError(b"EXECABORT Transaction discarded because of: " + text)
+
+
 def invalid_expire(name: str) -> CommandError:
     """An expire-time is zero, negative or beyond 64 bits."""
     return CommandError(b"ERR invalid expire time in '%b' command" % name.encode())
@@ -298,13 +356,21 @@ def no_input_keys(name: str) -> CommandError:
     return CommandError(b"ERR at least 1 input key is needed for '%b' command" % name.encode())
 
 
-def misconf(reason: str) -> CommandError:
-    """The store refuses writes, usually because the disk is full."""
-    return CommandError(
-        b"MISCONF StrataKV cannot write to its store: %b. "
-        b"Reads go on; writes resume by themselves when the store can be written again."
-        % reason.encode("utf-8", "replace").replace(b"\r", b" ").replace(b"\n", b" ")
+def misconf(reason: str, *, for_good: bool = False) -> CommandError:
+    """The store refuses writes, usually because the disk is full; `for_good`: it is damaged."""
+    prospect = (
+        b"Its files are damaged: reads go on where they can be read; `stratakv check` and "
+        b"`stratakv repair` tell and mend it once the server is stopped."
+        if for_good
+        else b"Reads go on; writes resume by themselves when the store can be written again."
     )
+    return CommandError(
+        b"MISCONF StrataKV cannot write to its store: %b. %b" % (_one_line(reason), prospect)
+    )
+
+
+def _one_line(reason: str) -> bytes:
+    return reason.encode("utf-8", "replace").replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 def wrong_subcommand(container: str, word: bytes) -> CommandError:
@@ -375,6 +441,14 @@ def config_refused(name: bytes, reason: str) -> CommandError:
     )
 
 
+def no_config_rewrite(file: str) -> CommandError:
+    """CONFIG REWRITE of a file that we only read."""
+    return CommandError(
+        b"ERR Rewriting config file: not supported, change %b yourself"
+        % file.encode("utf-8", "replace")
+    )
+
+
 def subscriber_only(command: str) -> CommandError:
     """A subscriber of RESP2 can only change its subscriptions, or end."""
     return CommandError(
@@ -392,6 +466,7 @@ def zset_store_away(reason: str) -> CommandError:
 
 
 NO_SUCH_VERSION = b"ERR no such encode-version: 0 to 3"
+NOTHING_TO_ADOPT = b"ERR the Redis of zset-store-url has not lost the mark of this store"
 REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
 
 

@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from stratakv.storage.cache.address import parse_address
+from stratakv.storage.cache.address import parse_address, without_password
 
 BYTE_UNITS: Final = {
     "": 1,
@@ -28,11 +28,16 @@ _DURATION = re.compile(r"(\d+)([smhd]?)")
 
 
 class BadOption(Exception):
-    """A value that an option does not take; the message is for the operator."""
+    """A value that an option does not take; the message is for the operator.
+
+    Without a value it is the name that is wrong: what was meant for an unknown one may be secret.
+    """
 
     def __init__(self, name: str, value: object, allowed: str, source: str = "") -> None:
+        shown = without_secret(name, value) if isinstance(value, str) else value
+        what = name if value is None else f"{name} = {shown!r}"
         where = f" ({source})" if source else ""
-        super().__init__(f"{name} = {value!r}{where}: {allowed}")
+        super().__init__(f"{what}{where}: {allowed}")
         self.name = name
         self.allowed = allowed
 
@@ -177,9 +182,14 @@ _RULE_KINDS: Final = {
 }
 
 
-def option(default: Any, kind: Kind, doc: str, *, live: bool = False) -> Any:
-    """Declare an option; a `live` one can be changed with CONFIG SET."""
-    return field(default=default, metadata={"kind": kind, "doc": doc, "live": live})
+def option(default: Any, kind: Kind, doc: str, *, live: bool = False, secret: bool = False) -> Any:
+    """Declare an option; a `live` one can be changed with CONFIG SET, a `secret` one is not logged.
+
+    An address is shown without its password.
+    """
+    return field(
+        default=default, metadata={"kind": kind, "doc": doc, "live": live, "secret": secret}
+    )
 
 
 @dataclass(slots=True)
@@ -201,7 +211,10 @@ class Options:
         "os survives kill -9; everysec loses at most a second at a power failure; always fsyncs",
         live=True,
     )
-    requirepass: str = option("", TEXT, "password that clients must give", live=True)
+    requirepass: str = option("", TEXT, "password that clients must give", live=True, secret=True)
+    protected_mode: bool = option(
+        True, YES_NO, "without a password, serve clients of this machine alone", live=True
+    )
     maxclients: int = option(10000, _number(1, 2**31 - 1), "clients at once", live=True)
     timeout: int = option(0, COUNT, "seconds until an idle client is cut; 0 never", live=True)
     tcp_keepalive: int = option(300, COUNT, "seconds between TCP keepalives; 0 none", live=True)
@@ -221,7 +234,11 @@ class Options:
     )
     block_cache_bytes: int = option(64 << 20, SIZE, "LevelDB's block cache")
     write_buffer_bytes: int = option(16 << 20, SIZE, "LevelDB's memtable")
-    mapped_bytes: int = option(200 << 20, SIZE, "LevelDB's tables that are read through mmap")
+    disk_reserve_bytes: int = option(
+        192 << 20,
+        SIZE,
+        "room kept for deleting on a full disk: twelve write buffers, a fifth of the disk at most",
+    )
     bloom_bits: int = option(10, _number(0, 32), "LevelDB's bloom filter, bits per row")
     max_open_files: int = option(1000, _number(64, 1_000_000), "LevelDB's open tables")
     compression: bool = option(True, YES_NO, "compress LevelDB's blocks with snappy")
@@ -267,14 +284,16 @@ class Options:
         0, COUNT, "milliseconds from which LATENCY records events; 0 none", live=True
     )
     busy_reply_threshold: int = option(
-        5000, COUNT, "milliseconds after which a running script is logged; 0 never", live=True
+        5000, COUNT, "milliseconds until those who wait for a script hear BUSY; 0 never", live=True
     )
     script_memory_limit: int = option(256 << 20, SIZE, "memory of one Lua state", live=True)
     log_level: str = option(
-        "warning", _one_of("debug", "info", "warning", "error"), "how much is logged"
+        "warning", _one_of("debug", "info", "warning", "error"), "how much is logged", live=True
     )
     log_format: str = option("text", _one_of("text", "json"), "how log lines look")
     policies: tuple[PolicyRule, ...] = ()
+    config: str = ""
+    """The file that was read, if any."""
 
 
 def declared() -> dict[str, Field[Any]]:
@@ -300,17 +319,89 @@ def show(options: Options, name: str) -> str:
     return kind.show(getattr(options, entry.name))
 
 
+REDACTED: Final = "(redacted)"
+
+
+def without_secret(name: str, text: str) -> str:
+    """The text of an option as logs and messages may show it."""
+    entry = declared().get(name)
+    if entry is None or not text:
+        return text
+    if entry.metadata["secret"]:
+        return REDACTED
+    return without_password(text) if entry.metadata["kind"] is REDIS_URL else text
+
+
+def holds_secret(name: str) -> bool:
+    """Whether an option's value may carry a password."""
+    entry = declared().get(name)
+    return entry is not None and (entry.metadata["secret"] or entry.metadata["kind"] is REDIS_URL)
+
+
+def summary(options: Options) -> str:
+    """The options that differ from their defaults, for the log."""
+    usual = Options()
+    changed = [
+        f"{name}={without_secret(name, show(options, name))!r}"
+        for name in declared()
+        if show(options, name) != show(usual, name)
+    ]
+    changed += [f"policy={rule.match!r}" for rule in options.policies]
+    return " ".join(changed) or "all defaults"
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Variables that have our prefix and are no options; raises `BadOption` for a misspelt one.
+
+    Others are left alone: orchestrators set such names for a service that is called stratakv.
+    """
+    known = {_variable(name) for name in declared()}
+    strangers = [name for name in environment if name.startswith(PREFIX) and name not in known]
+    for name in strangers:
+        nearest = _nearest(name.removeprefix(PREFIX), _stems(known), MISSPELT)
+        if nearest:
+            raise BadOption(name, None, f"is not an option; did you mean {PREFIX}{nearest}?")
+    return sorted(strangers)
+
+
+PREFIX: Final = "STRATAKV_"
+MISSPELT: Final = 0.8
+"""How alike a name and an option's must be for a slip of the pen (see difflib)."""
+
+
+def _variable(name: str) -> str:
+    return PREFIX + name.replace("-", "_").upper()
+
+
+def _stems(variables: Iterable[str]) -> list[str]:
+    return [name.removeprefix(PREFIX) for name in variables]
+
+
+def _nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """The known name that a name looks like, if there is one."""
+    from difflib import get_close_matches  # 2 ms that most starts do not need
+
+    return next(iter(get_close_matches(name, list(known), 1, alike)), "")
+
+
+def _with_nearest(reason: str, name: str, known: Iterable[str]) -> str:
+    nearest = _nearest(name, known)
+    return f"{reason}; did you mean {nearest}?" if nearest else reason
+
+
 def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | None) -> Options:
     """Put the options together; raises `BadOption` for the first bad value."""
     texts: dict[str, tuple[str, str]] = {}
     options = Options()
+    unknown_variables(environment)
     if file is not None:
+        options.config = str(file.absolute())
         entries, lines = _read_file(file)
         options.policies = tuple(_read_rules(entries.pop("policy", []), file, lines))
         for name, text in _texts(entries, file):
             texts[name] = (text, f"in {file}")
     for name in declared():
-        variable = "STRATAKV_" + name.replace("-", "_").upper()
+        variable = _variable(name)
         if variable in environment:
             texts[name] = (environment[variable], f"from {variable}")
     for name, text in flags.items():
@@ -348,8 +439,15 @@ def _read_file(file: Path) -> tuple[dict[str, Any], list[str]]:
         return tomllib.loads(text), text.splitlines()
     except OSError as error:
         raise BadOption("config", str(file), f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadOption("config", str(file), f"is not UTF-8: {_bad_byte(error)}") from None
     except tomllib.TOMLDecodeError as error:
         raise BadOption("config", str(file), f"is not valid TOML: {error}") from None
+
+
+def _bad_byte(error: UnicodeDecodeError) -> str:
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"byte 0x{error.object[error.start]:02x} in line {line}"
 
 
 def _read_rules(tables: Any, file: Path, lines: list[str]) -> Iterable[PolicyRule]:
@@ -367,7 +465,8 @@ def _read_rule(table: Mapping[str, Any], source: str) -> PolicyRule:
     for name, value in table.items():
         kind = _RULE_KINDS.get(name.replace("-", "_"))
         if kind is None:
-            raise BadOption(name, value, "is not part of a policy", source)
+            reason = _with_nearest("is not part of a policy", name, _RULE_KINDS)
+            raise BadOption(name, value, reason, source)
         try:
             values[name.replace("-", "_")] = kind.parse(_as_text(value))
         except (ValueError, KeyError):
@@ -381,7 +480,8 @@ def _texts(entries: Mapping[str, Any], file: Path) -> Iterable[tuple[str, str]]:
     for key, value in entries.items():
         name = key.replace("_", "-")
         if name not in declared():
-            raise BadOption(key, value, "is not an option", f"in {file}")
+            reason = _with_nearest("is not an option", name, declared())
+            raise BadOption(key, None, reason, f"in {file}")
         yield name, _as_text(value)
 
 

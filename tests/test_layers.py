@@ -77,3 +77,21 @@ def test_a_group_of_data_commands_has_an_encoding_of_the_same_name() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     for path in MODULES:
         assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+THREADS = {"Thread", "Timer", "ThreadPoolExecutor", "run_in_executor", "to_thread"}
+MAY_START_THREADS = {
+    "storage/threads.py",
+    "storage/store.py",
+    "proxy/metrics.py",  # its thread imports modules, and knows no engine
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_threads_belong_to_the_store_which_ends_them_before_the_engine_closes(path: Path) -> None:
+    named = {
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute | ast.Name)
+    }
+    assert not named & THREADS or str(path.relative_to(ROOT)) in MAY_START_THREADS

@@ -1,4 +1,4 @@
-"""Bitmaps: strings seen as bits, bit 0 being the highest of byte 0. See strings.py for the row.
+"""Bitmaps: strings seen as bits, bit 0 being the highest of byte 0. See strings.py for the rows.
 
 Invariants
 1. A bitmap grows by whole bytes of zeros, and never shrinks but by BITOP, which replaces it.
@@ -7,56 +7,75 @@ Invariants
 """
 
 from collections.abc import Sequence
+from typing import Final
 
-from stratakv.encodings import bits, strings
+from stratakv.encodings import bits, pieces, strings
 from stratakv.encodings.bits import FieldAction, FieldOp
-from stratakv.encodings.metas import STRING
+from stratakv.encodings.metas import STRING, Meta
+from stratakv.encodings.pieces import Draft, Pieces
 from stratakv.encodings.txn import Txn
 
-_BYTES_PER_US = 512
+_BYTES_PER_US: Final = 512
 """What counting, searching or combining gets through, measured and rounded down."""
+
+_FIELD_BYTES: Final = 16
+"""No field takes more."""
 
 
 def set_bit(txn: Txn, key: bytes, offset: int, bit: int) -> int:
     """Set a bit; returns what it was."""
     meta = txn.expect(key, STRING)
-    value = bytearray(meta.value if meta is not None else b"")
-    length = len(value)
+    length, needed = strings.length(meta), (offset >> 3) + 1
+    if meta is not None and needed <= length:
+        old = bits.get_bit(strings.opened(txn, meta), offset)
+        if old == bit:
+            return old
+    value = _editable(txn, key, meta, max(length, needed), 1)
     old = bits.set_bit(value, offset, bit)
-    if meta is None or old != bit or len(value) != length:
+    if isinstance(value, bytearray):
         strings.change(txn, key, meta, bytes(value))
     return old
 
 
-def find(txn: Txn, key: bytes) -> bytes | None:
-    """The bytes of a bitmap that will be read from end to end, or None."""
-    value = strings.find(txn, key)
-    if value is not None:
-        txn.expect_work(len(value) // _BYTES_PER_US)
-    return value
+def _editable(txn: Txn, key: bytes, meta: Meta | None, size: int, amount: int) -> bytearray | Draft:
+    """The bytes of a string, to be changed: a copy of a short one, a long one in place."""
+    if size <= txn.keyspace.piece_bytes and (meta is None or not meta.encoding):
+        return bytearray(meta.value if meta is not None else b"")
+    return Draft(txn, strings.widened(txn, key, meta, size, amount))
+
+
+def expect_reading(txn: Txn, count: int) -> None:
+    """So many bytes of a bitmap will be counted, searched or combined."""
+    txn.expect_work(count // _BYTES_PER_US)
 
 
 def combine(txn: Txn, operation: bytes, target: bytes, sources: Sequence[bytes]) -> int:
     """Put the combination of the sources into the target; returns its length in bytes."""
     txn.expect_work(len(sources))
-    values = [strings.find(txn, key) or b"" for key in sources]
-    txn.expect_work(sum(map(len, values)) // _BYTES_PER_US)
+    values = [strings.find_opened(txn, key) or b"" for key in sources]
+    expect_reading(txn, sum(map(len, values)))
+    size = max(map(len, values), default=0)
     result = bits.bitop(operation, values, txn.breathe)
-    if result:
-        strings.assign(txn, target, result)
-    else:
+    if not size:
         txn.drop(target)
-    return len(result)
+    elif size <= txn.keyspace.piece_bytes:
+        strings.assign(txn, target, b"".join(result))
+    else:
+        pieces.fill(txn, pieces.create(txn, target, size), result)
+    return size
 
 
 def run_fields(txn: Txn, key: bytes, ops: Sequence[FieldOp]) -> list[int | None]:
     """Run the steps of a BITFIELD; None stands for a write that FAIL prevented."""
     meta = txn.expect(key, STRING)
-    old = meta.value if meta is not None else b""
+    old: bytes | Pieces = b"" if meta is None else strings.opened(txn, meta)
     if all(op.action is FieldAction.GET for op in ops):
         return [bits.read_field(old, op.type, op.offset) for op in ops]
-    value = bytearray(old)
+    size = max(len(old), (bits.fields_end(ops) + 7) >> 3)
+    value = _editable(txn, key, meta, size, len(ops) * _FIELD_BYTES)
     numbers = bits.bitfield(value, ops)
-    if meta is None or value != old:
-        strings.change(txn, key, meta, bytes(value))
+    if isinstance(value, bytearray):
+        new = bytes(value)
+        if meta is None or new != old:
+            strings.change(txn, key, meta, new)
     return numbers

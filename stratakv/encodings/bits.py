@@ -8,12 +8,33 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
 from operator import and_, or_, xor
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, overload
 
 from stratakv.encodings.numbers import INT64_MAX, parse_int
+from stratakv.encodings.pieces import Pieces
 
 Breathe: TypeAlias = Callable[[], None]
-Bytes: TypeAlias = bytes | bytearray
+
+
+class Bytes(Protocol):
+    """Bytes to be looked at: bytes, a bytearray, or a long string that is read in pieces."""
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def __getitem__(self, place: int, /) -> int: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> bytes | bytearray: ...
+
+
+class Buffer(Bytes, Protocol):
+    """Bytes that can be changed in place."""
+
+    @overload
+    def __setitem__(self, place: int, new: int, /) -> None: ...
+    @overload
+    def __setitem__(self, place: slice, new: bytes, /) -> None: ...
+
 
 CHUNK: Final = 64 * 1024
 _UINT64: Final = 1 << 64
@@ -79,7 +100,7 @@ def get_bit(value: Bytes, offset: int) -> int:
     return value[at] >> (7 - (offset & 7)) & 1 if at < len(value) else 0
 
 
-def set_bit(value: bytearray, offset: int, bit: int) -> int:
+def set_bit(value: Buffer, offset: int, bit: int) -> int:
     """Set a bit in place, growing the value with zeros if needed. Return the old bit."""
     _grow(value, offset + 1)
     at, mask = offset >> 3, 0x80 >> (offset & 7)
@@ -160,18 +181,19 @@ def _find_bit_in_byte(byte: int, bit: int, start: int) -> int | None:
     return 8 - wanted.bit_length() if wanted else None
 
 
-def bitop(operation: bytes, values: Sequence[Bytes], breathe: Breathe = hold_breath) -> bytes:
-    """Combine values by AND, OR, XOR or NOT (of the first); shorter ones end in zeros."""
+def bitop(
+    operation: bytes, values: Sequence[Bytes], breathe: Breathe = hold_breath
+) -> Iterator[bytes]:
+    """Combine values by AND, OR, XOR or NOT (of the first), in chunks; short ones end in zeros."""
     size = max(map(len, values), default=0)
-    result = bytearray()
+    sources = [_chunks(value, 0, len(value), hold_breath) for value in values]
     for at in range(0, size, CHUNK):
         if at:
             breathe()
         length = min(CHUNK, size - at)
         # Little-endian, so that the bytes a short value lacks are zeros.
-        numbers = [int.from_bytes(value[at : at + CHUNK], "little") for value in values]
-        result += _combine(operation, numbers, length).to_bytes(length, "little")
-    return bytes(result)
+        numbers = [int.from_bytes(next(source, b""), "little") for source in sources]
+        yield _combine(operation, numbers, length).to_bytes(length, "little")
 
 
 def _combine(operation: bytes, numbers: list[int], length: int) -> int:
@@ -199,18 +221,23 @@ def parse_bit_offset(text: bytes, field_bits: int = 0, max_bytes: int = 512 << 2
     return offset if offset >= 0 and offset >> 3 < max_bytes else None
 
 
-def bitfield(value: bytearray, ops: Sequence[FieldOp]) -> list[int | None]:
+def bitfield(value: Buffer, ops: Sequence[FieldOp]) -> list[int | None]:
     """Run the steps on the value in place; None stands for a write that FAIL prevented.
 
     If any step writes, the value first grows to hold all written fields, as in Redis,
     even when FAIL then prevents the write.
     """
-    writes = [op.offset + op.type.bits for op in ops if op.action is not FieldAction.GET]
-    _grow(value, max(writes, default=0))
+    _grow(value, fields_end(ops))
     return [_run(value, op) for op in ops]
 
 
-def _run(value: bytearray, op: FieldOp) -> int | None:
+def fields_end(ops: Sequence[FieldOp]) -> int:
+    """Return how many bits a value needs for the fields that are written."""
+    writes = [op.offset + op.type.bits for op in ops if op.action is not FieldAction.GET]
+    return max(writes, default=0)
+
+
+def _run(value: Buffer, op: FieldOp) -> int | None:
     old = read_field(value, op.type, op.offset)
     if op.action is FieldAction.GET:
         return old
@@ -253,7 +280,7 @@ def read_field(value: Bytes, field: FieldType, offset: int) -> int:
     return number - (1 << field.bits) if number > field.greatest else number
 
 
-def write_field(value: bytearray, field: FieldType, offset: int, number: int) -> None:
+def write_field(value: Buffer, field: FieldType, offset: int, number: int) -> None:
     """Write an integer in place. Requires that it fits, and that the value is long enough."""
     from_byte, to_byte = offset >> 3, (offset + field.bits + 7) >> 3
     shift = to_byte * 8 - offset - field.bits
@@ -263,10 +290,17 @@ def write_field(value: bytearray, field: FieldType, offset: int, number: int) ->
     value[from_byte:to_byte] = window.to_bytes(to_byte - from_byte, "big")
 
 
-def _grow(value: bytearray, bits: int) -> None:
+def _grow(value: Buffer, bits: int) -> None:
     missing = ((bits + 7) >> 3) - len(value)
     if missing > 0:
+        assert isinstance(value, bytearray), "a long string is made long enough before"
         value.extend(bytes(missing))
+
+
+def range_bytes(value: Bytes, start: int, end: int, unit: Unit) -> int:
+    """Return how many bytes a range with Redis's ends touches."""
+    first, stop = _bit_range(value, start, end, unit)
+    return max(0, (stop + 7 >> 3) - (first >> 3))
 
 
 def _bit_range(value: Bytes, start: int, end: int, unit: Unit) -> tuple[int, int]:
@@ -277,8 +311,17 @@ def _bit_range(value: Bytes, start: int, end: int, unit: Unit) -> tuple[int, int
     return first * unit.value, (min(last, total - 1) + 1) * unit.value
 
 
-def _chunks(value: Bytes, start: int, stop: int, breathe: Breathe) -> Iterator[Bytes]:
-    for at in range(start, stop, CHUNK):
+def _chunks(value: Bytes, start: int, stop: int, breathe: Breathe) -> Iterator[bytes | bytearray]:
+    """The bytes of a range, cut where the pieces of long strings end."""
+    if isinstance(value, Pieces):
+        for chunk in value.chunks(start, stop):
+            yield chunk
+            breathe()
+        return
+    at = start
+    while at < stop:
         if at > start:
             breathe()
-        yield value[at : min(at + CHUNK, stop)]
+        end = min(at - at % CHUNK + CHUNK, stop)
+        yield value[at:end]
+        at = end

@@ -8,6 +8,7 @@ What is held to
 2.  `!format` is one we read; `!version` is at least every version in the store.
 3.  A counted collection has as many rows as its meta says, and none is empty. A list's rows are
     head to tail without a gap. A stream's counts are exact, and its pending entries have owners.
+    The pieces of a string lie within its length.
 4.  A sorted set's `s#` and `k#` rows agree both ways.
 5.  Metas with an expire-time and `e#` rows agree both ways.
 6.  `n#` and `x#` are exact.
@@ -20,21 +21,24 @@ Rows of a dropped namespace (`d#`) are on their way out and not looked at.
 import math
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from stratakv.encodings import metas, rows
 from stratakv.encodings.check_streams import check_stream
+from stratakv.encodings.damage import describe_damage
 from stratakv.encodings.field_times import TIMED
-from stratakv.encodings.metas import HASH, LIST, SET, STREAM, STRING, ZSET, Meta
+from stratakv.encodings.keyspace import PIECE_BYTES
+from stratakv.encodings.metas import HASH, LIST, PIECES, SET, STREAM, STRING, ZSET, Meta
 from stratakv.errors import CommandError, StoreUnavailable, quote
 from stratakv.storage.engine import Reader
 from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.survey import damages_of, is_database, is_in_use
 
 PROGRESS_ROWS = 50_000
-_END = b"\xff" * 8
 
-_SINGLE_ROWS = frozenset(
+SINGLE_ROWS = frozenset(
     (
         rows.FORMAT_ROW,
         rows.VERSION_ROW,
@@ -42,9 +46,10 @@ _SINGLE_ROWS = frozenset(
         rows.DATABASES_ROW,
         rows.NAMESPACES_ROW,
         rows.REMOTE_ROW,
+        rows.ZSET_STORE_ROW,
     )
 )
-_SUB_KINDS = {
+SUB_KINDS = {
     **{(HASH, version): (rows.SUB,) for version in range(4)},
     **{(HASH, version): rows.PATH_PREFIXES for version in (4, 5)},
     **{(SET, version): (rows.SUB,) for version in range(4)},
@@ -55,6 +60,7 @@ _SUB_KINDS = {
     (ZSET, 2): (rows.SUB, rows.INDEX),
     (ZSET, 3): (rows.INDEX,),
     (STRING, 0): (),
+    (STRING, PIECES): (rows.SUB,),
 }
 """The kinds of sub rows that a type and encode-version has."""
 
@@ -76,21 +82,40 @@ class Problem(NamedTuple):
 
 
 def check_directory(path: Path) -> int:
-    """Check a data directory: a line per problem, then a summary. 0 if there is none, else 1."""
-    if not (path / "CURRENT").exists():
+    """Check a data directory: a line per problem, then a summary. 0 if there is none, else 1.
+
+    First every block of every file with its checksum. Only if all can be read is the database
+    opened, and its rows are held to the invariants.
+    """
+    if not path.is_dir() or not is_database(path):
         raise StoreUnavailable(f"{path} is not a data directory")
-    engine = LevelEngine(path)
-    checker = Checker(engine, _show_progress if sys.stderr.isatty() else None)
-    found = 0
+    if is_in_use(path):
+        raise StoreUnavailable(f"data directory {path} is in use by another process")
+    found = damaged = 0
+    for damage in damages_of(path):
+        found += 1
+        damaged += damage.keeps_from_reading
+        print(describe_damage(path, damage))
+    if damaged:
+        print(f"{path}: {_problems(found)}; the invariants are checked when it is repaired")
+        return 1
+    checker = None
     try:
-        for problem in checker.run():
-            found += 1
-            print(problem)
-    finally:
-        engine.close()
-    summary = "no problem" if not found else f"{found} problem" + "s" * (found > 1)
-    print(f"{path}: {checker.keys} keys, {checker.rows} rows checked, {summary}")
+        with closing(LevelEngine(path)) as engine:
+            checker = Checker(engine, _show_progress if sys.stderr.isatty() else None)
+            for problem in checker.run():
+                found += 1
+                print(problem)
+    except CommandError as error:  # damaged since it was looked at
+        found += 1
+        print(error.text.decode("latin-1"))
+    keys, count = (checker.keys, checker.rows) if checker is not None else (0, 0)
+    print(f"{path}: {keys} keys, {count} rows checked, {_problems(found)}")
     return 1 if found else 0
+
+
+def _problems(found: int) -> str:
+    return "no problem" if not found else f"{found} problem" + "s" * (found > 1)
 
 
 def check(reader: Reader) -> Iterator[Problem]:
@@ -100,6 +125,18 @@ def check(reader: Reader) -> Iterator[Problem]:
 
 def _show_progress(count: int) -> None:
     print(f"\r{count} rows", end="", file=sys.stderr, flush=True)
+
+
+def namespaces_of(reader: Reader) -> set[bytes]:
+    """Every namespace that has rows, found by leaping from one to the next."""
+    found: set[bytes] = set()
+    for prefix in rows.KEYED_PREFIXES:
+        at, stop = prefix, rows.end_of(prefix)
+        while (row := next(reader.scan_keys(at, stop), None)) is not None:
+            ns = row[2:].partition(b":")[0] + b":"
+            found.add(ns)
+            at = rows.end_of(prefix + ns)
+    return found
 
 
 class Checker:
@@ -121,7 +158,7 @@ class Checker:
         self._mark = int.from_bytes(self._reader.get(rows.VERSION_ROW) or b"", "big")
         yield from self._check_kinds()
         dropped = {row[2:] for row in self._keys_of(rows.DROPPED)}
-        for ns in sorted(self._namespaces() - dropped):
+        for ns in sorted(namespaces_of(self._reader) - dropped):
             if not self._is_database(ns):
                 yield Problem(ns[:-1], b"", "the namespace belongs to no database")
             yield from self._check_namespace(ns)
@@ -142,27 +179,16 @@ class Checker:
     def _check_kinds(self) -> Iterator[Problem]:
         """Rows that stand outside of every known range."""
         at = b""
-        for prefix in sorted((*rows.KEYED_PREFIXES, rows.DROPPED, rows.LIBRARY)):
+        for prefix in sorted(rows.PREFIXES):
             yield from self._unknown(at, prefix)
             at = rows.end_of(prefix)
-        yield from self._unknown(at, _END)
+        yield from self._unknown(at, rows.END)
 
     def _unknown(self, start: bytes, stop: bytes) -> Iterator[Problem]:
         for row in self._reader.scan_keys(start, stop):
             self._count()
-            if row not in _SINGLE_ROWS:
+            if row not in SINGLE_ROWS:
                 yield Problem(b"", row, "a row of an unknown kind")
-
-    def _namespaces(self) -> set[bytes]:
-        """Every namespace that has rows, found by leaping from one to the next."""
-        found: set[bytes] = set()
-        for prefix in rows.KEYED_PREFIXES:
-            at: bytes | None = prefix
-            while at is not None and (row := self._first(at, rows.end_of(prefix))) is not None:
-                ns = row[2:].partition(b":")[0] + b":"
-                found.add(ns)
-                at = rows.end_of(prefix + ns)
-        return found
 
     def _is_database(self, ns: bytes) -> bool:
         raw = self._reader.get(rows.DATABASES_ROW)
@@ -214,7 +240,10 @@ class Checker:
             yield from self._check_list(meta)
         elif meta.type == STREAM:
             yield from check_stream(self._reader, key, meta, self._count)
-        elif meta.type != STRING:
+        elif meta.type == STRING:
+            if meta.encoding == PIECES:
+                yield from self._check_pieces(meta)
+        else:
             yield from self._check_collection(meta)
         if meta.type == HASH and meta.encoding >= TIMED:
             yield from self._check_first_time(ns, key, meta)
@@ -232,8 +261,22 @@ class Checker:
         if expected != tail or head >= tail:
             yield f"the meta says {tail - head} elements, there are {expected - head}"
 
+    def _check_pieces(self, meta: Meta) -> Iterator[str]:
+        """Pieces may be missing, but none may be too long or reach beyond the length."""
+        assert isinstance(meta.extra, int)
+        for row, piece in self._reader.scan(meta.sub, rows.end_of(meta.sub)):
+            self._count()
+            name = row[len(meta.sub) :]
+            if len(name) != rows.U32.size:
+                yield f"a piece has the name {shown(name)}, which is no number"
+                continue
+            number = int.from_bytes(name, "big")
+            room = min(PIECE_BYTES, meta.extra - number * PIECE_BYTES)
+            if len(piece) > room:
+                yield f"piece {number} has {len(piece)} bytes, there is room for {max(0, room)}"
+
     def _check_collection(self, meta: Meta) -> Iterator[str]:
-        counts = dict.fromkeys(_SUB_KINDS[meta.type, meta.encoding], 0)
+        counts = dict.fromkeys(SUB_KINDS[meta.type, meta.encoding], 0)
         for kind in counts:
             prefix = kind + meta.sub[2:]
             for row, value in self._reader.scan(prefix, rows.end_of(prefix)):
@@ -246,7 +289,7 @@ class Checker:
 
     def _check_row(self, meta: Meta, kind: bytes, name: bytes, value: bytes) -> Iterator[str]:
         if meta.type == SET and value:
-            yield f"member {_shown(name)} has a value"
+            yield f"member {shown(name)} has a value"
         elif meta.type == HASH:
             yield from self._check_field(meta, kind, name, value)
         elif meta.type == ZSET and kind == rows.SUB:
@@ -254,20 +297,20 @@ class Checker:
         elif kind == rows.ORDER:
             score, member = name[:8], name[8:]
             if value or self._reader.get(meta.sub + member) != score:
-                yield f"k# row of member {_shown(member)} has no s# row of that score"
+                yield f"k# row of member {shown(member)} has no s# row of that score"
         elif kind == rows.INDEX and rows.index_of(value) != name:
-            yield f"i# row of member {_shown(value)} has another member's name"
+            yield f"i# row of member {shown(value)} has another member's name"
 
     def _check_field(self, meta: Meta, kind: bytes, name: bytes, value: bytes) -> Iterator[str]:
         if kind == rows.ORDER:
             at_ms, field = name[:8], name[8:]
             if value or self._reader.get(meta.index + field) != at_ms:
-                yield f"k# row of field {_shown(field)} has no i# row of that time"
+                yield f"k# row of field {shown(field)} has no i# row of that time"
         elif kind == rows.INDEX:
             if self._reader.get(meta.order + value + name) is None:
-                yield f"field {_shown(name)} has no k# row of its time"
+                yield f"field {shown(name)} has no k# row of its time"
             if self._reader.get(meta.sub + name) is None:
-                yield f"field {_shown(name)} has a time but no s# row"
+                yield f"field {shown(name)} has a time but no s# row"
 
     def _check_first_time(self, ns: bytes, key: bytes, meta: Meta) -> Iterator[str]:
         first = self._first(meta.order, rows.end_of(meta.order))
@@ -280,11 +323,11 @@ class Checker:
 
     def _check_member(self, meta: Meta, member: bytes, score: bytes) -> Iterator[str]:
         if len(score) != 8 or math.isnan(rows.decode_score(score)):
-            yield f"member {_shown(member)} has no valid score"
+            yield f"member {shown(member)} has no valid score"
         elif meta.encoding == 0 and self._reader.get(meta.order + score + member) is None:
-            yield f"member {_shown(member)} has no k# row"
+            yield f"member {shown(member)} has no k# row"
         elif meta.encoding == 2 and not self._is_indexed(meta, member):
-            yield f"member {_shown(member)} has no i# row"
+            yield f"member {shown(member)} has no i# row"
 
     def _is_indexed(self, meta: Meta, member: bytes) -> bool:
         if len(member) < 15:
@@ -349,9 +392,10 @@ class Checker:
     def _has_owner(self, ns: bytes, prefix: bytes, key: bytes, version: int) -> bool:
         meta = self._find(ns, key)
         if meta is not None and meta.version == version:
-            return prefix in _SUB_KINDS[meta.type, meta.encoding]
+            return prefix in SUB_KINDS[meta.type, meta.encoding]
         return self._reader.get(rows.garbage_row(ns, version, key)) is not None
 
 
-def _shown(raw: bytes) -> str:
+def shown(raw: bytes) -> str:
+    """Bytes of a client for people."""
     return quote(raw).decode("latin-1")

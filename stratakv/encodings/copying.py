@@ -4,16 +4,17 @@ A key is part of the path of its sub rows, so another name means other rows: a c
 incarnation with every row written again, and it keeps type, encode-version and expire-time.
 
     rows of a copy       type
-    none                 string
-    "s#"                 hash, set, list, stream, zset v1
+    none                 string v0
+    "s#"                 string v1, hash, set, list, stream, zset v1
     "s#", "k#" and "i#"  hash v4 and v5, and a "t#" row
     "s#" and "k#"        zset v0
     "s#" and "i#"        zset v2
     "i#"                 zset v3, and its scores in Redis
 """
 
-from stratakv.encodings import field_times, rows
+from stratakv.encodings import field_times, rows, strings
 from stratakv.encodings.metas import HASH, STRING, ZSET, Meta
+from stratakv.encodings.pieces import BYTES_PER_WORK
 from stratakv.encodings.txn import Txn
 from stratakv.encodings.zset_remote import opened
 
@@ -31,7 +32,12 @@ def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
     if source_meta is None:
         return
     meta = source_meta
-    if type(meta.extra) is int:
+    if meta.type == STRING and not meta.encoding:
+        strings.assign(target, key, meta.value, meta.expire_ms)
+        return
+    if meta.type == STRING:
+        txn.spend(strings.length(meta) // BYTES_PER_WORK)
+    elif type(meta.extra) is int:
         txn.expect_work(meta.extra * len(_prefixes(meta)))
     first_ms = field_times.first_ms(txn, meta) if meta.type == HASH else None
     copy = target.create(key, meta.type, meta.extra, meta.expire_ms, meta.encoding)
@@ -72,8 +78,6 @@ def rename(txn: Txn, meta: Meta, source: bytes, key: bytes) -> None:
 
 
 def _prefixes(meta: Meta) -> tuple[bytes, ...]:
-    if meta.type == STRING:
-        return ()
     if meta.type == HASH and meta.encoding >= field_times.TIMED:
         return rows.PATH_PREFIXES
     return _ZSET_PREFIXES[meta.encoding] if meta.type == ZSET else (rows.SUB,)

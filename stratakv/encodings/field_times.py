@@ -44,6 +44,7 @@ CONDITIONS: Final[dict[bytes, Condition]] = {
     b"LT": lambda old, new: old is None or new < old,
 }
 """When a field with an old time (None for none) takes a new one."""
+ALWAYS: Final = CONDITIONS[b""]
 
 # what readers ask
 
@@ -195,6 +196,7 @@ def _delete_due(txn: Txn, meta: Meta, limit: int) -> int:
         txn.delete(index + field)
         txn.delete(sub + field)
         gone += 1
+    _note_deleted(txn, meta, gone)
     return gone
 
 
@@ -245,6 +247,13 @@ def _delete_time(txn: Txn, meta: Meta, field: bytes, at_ms: int | None) -> None:
     if at_ms is not None:
         txn.delete(meta.index + field)
         txn.delete(meta.order + U64.pack(at_ms) + field)
+        _note_deleted(txn, meta, 1)
+
+
+def _note_deleted(txn: Txn, meta: Meta, gone: int) -> None:
+    """Times went: whoever looks for the first that is left steps over them."""
+    left = meta.extra if type(meta.extra) is int else 0
+    txn.keyspace.note_deleted((meta.order,), gone, left)
 
 
 def _due_rows(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:

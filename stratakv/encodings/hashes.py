@@ -75,6 +75,22 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     return _put_all(txn, key, meta, pairs)
 
 
+def assign_until(txn: Txn, key: bytes, at_ms: int, pairs: Sequence[bytes]) -> None:
+    """As `assign_all`; the fields expire at that time, at once if it has passed."""
+    assign_all(txn, key, pairs)
+    field_times.expire(txn, key, at_ms, field_times.ALWAYS, pairs[::2])
+
+
+def assign_within(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> None:
+    """As `assign_all`; the fields keep their expire-times."""
+    meta = txn.expect(key, HASH)
+    if meta is not None and meta.encoding >= TIMED:
+        txn.expect_work(len(pairs) // 2)
+        _assign_timed(txn, key, meta, pairs, keep=True)
+    else:
+        assign_all(txn, key, pairs)
+
+
 def _assign_timed(
     txn: Txn, key: bytes, meta: Meta, pairs: Sequence[bytes], *, keep: bool = False
 ) -> int:
@@ -156,6 +172,16 @@ def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None
     return [get(sub + field) for field in fields]
 
 
+def has_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> bool:
+    """Whether every one of the fields is there."""
+    return all(_stored(txn, key, field) is not None for field in fields)
+
+
+def has_any(txn: Txn, key: bytes, fields: Sequence[bytes]) -> bool:
+    """Whether one of the fields is there."""
+    return any(_stored(txn, key, field) is not None for field in fields)
+
+
 def count(txn: Txn, key: bytes) -> int:
     """The number of fields; as in Redis, those that expired but are not deleted yet included."""
     meta = txn.expect(key, HASH)
@@ -173,6 +199,51 @@ def remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
     if meta is not None and meta.encoding >= TIMED:
         meta = field_times.prepare(txn, key, meta, fields, limit=0)
     return members.remove(txn, key, meta, fields)
+
+
+def take(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
+    """The value of each field, or None in its place; the fields are deleted."""
+    meta = field_times.settled(txn, key)
+    if meta is None:
+        return [None] * len(fields)
+    txn.expect_work(2 * len(fields))
+    found = _each_once(txn, meta, fields)
+    remove(txn, key, fields)
+    return found
+
+
+def _each_once(txn: Txn, meta: Meta, fields: Sequence[bytes]) -> list[bytes | None]:
+    """Values of fields that go when they are read: the second mention of one finds nothing."""
+    seen: set[bytes] = set()
+    found: list[bytes | None] = []
+    for field in fields:
+        found.append(None if field in seen else value_in(txn, meta, field))
+        seen.add(field)
+    return found
+
+
+def find_and_expire(
+    txn: Txn, key: bytes, at_ms: int, fields: Sequence[bytes]
+) -> list[bytes | None]:
+    """As `find_all`; the fields expire at that time, at once if it has passed."""
+    if at_ms <= txn.now_ms:
+        return take(txn, key, fields)
+    found = find_stored(txn, key, fields)
+    field_times.expire(txn, key, at_ms, field_times.ALWAYS, fields)
+    return found
+
+
+def find_and_persist(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
+    """As `find_all`; the fields lose their expire-times."""
+    found = find_stored(txn, key, fields)
+    field_times.persist(txn, key, fields)
+    return found
+
+
+def find_stored(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
+    """As `find_all`, for writers: they decide by what is stored."""
+    txn.expect_work(2 * len(fields))
+    return [_stored(txn, key, field) for field in fields]
 
 
 def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:

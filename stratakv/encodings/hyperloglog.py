@@ -8,7 +8,7 @@
 Invariants
 1. The estimate is right unless its highest bit is set; whoever changes a register sets the bit.
 2. A new one is sparse. It becomes dense, for ever, when a register has to exceed 32, when the
-   sparse form would exceed `SPARSE_BYTES`, or when it is merged with a dense one.
+   sparse form would exceed `hll-sparse-max-bytes`, or when it is merged with a dense one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,11 +18,12 @@ from typing import Final
 from stratakv import errors
 from stratakv.encodings import hll_registers, hll_sparse, strings
 from stratakv.encodings.hll_sparse import REGISTERS
+from stratakv.encodings.keyspace import COMPACT_LIMITS
 from stratakv.encodings.metas import STRING, Meta
 from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
 
-SPARSE_BYTES: Final = 3000
+SPARSE_BYTES: Final = COMPACT_LIMITS["hll-sparse-max-bytes"]
 """Redis's default of hll-sparse-max-bytes, the header included."""
 
 HEADER_BYTES: Final = 16
@@ -81,16 +82,22 @@ def encode(sketch: Sketch) -> bytes:
 
 def decode(value: bytes) -> Sketch:
     """A string taken apart; an error if it is no HyperLogLog."""
-    is_dense = value[4:5] == bytes((_DENSE,))
-    if (
-        len(value) < HEADER_BYTES
-        or value[:4] != _MAGIC
-        or value[4] not in (_DENSE, _SPARSE)
-        or (is_dense and len(value) != DENSE_BYTES)
-    ):
-        raise CommandError(errors.NOT_HLL)
+    is_dense = _check_header(value, len(value))
     estimate = int.from_bytes(value[8:HEADER_BYTES], "little")
     return Sketch(is_dense, estimate, value[HEADER_BYTES:])
+
+
+def _check_header(value: bytes, length: int) -> bool:
+    """Refuse a string of that length if it does not begin like one; says whether it is dense."""
+    is_dense = value[4:5] == bytes((_DENSE,))
+    if (
+        length < HEADER_BYTES
+        or value[:4] != _MAGIC
+        or value[4] not in (_DENSE, _SPARSE)
+        or (is_dense and length != DENSE_BYTES)
+    ):
+        raise CommandError(errors.NOT_HLL)
+    return is_dense
 
 
 # operations
@@ -99,9 +106,9 @@ def decode(value: bytes) -> Sketch:
 def add(txn: Txn, key: bytes, elements: Sequence[bytes]) -> bool:
     """Count elements; says whether anything changed, a new key included."""
     meta = txn.expect(key, STRING)
-    sketch = _opened(meta)
+    sketch = _opened(txn, meta)
     txn.expect_work(len(elements) + sum(map(len, elements)) // _BYTES_PER_WORK)
-    changed = raise_registers(sketch, _located(txn, elements)) or meta is None
+    changed = raise_registers(sketch, _located(txn, elements), _sparse_bytes(txn)) or meta is None
     if changed:
         sketch.estimate |= _STALE_BIT
         strings.change(txn, key, meta, encode(sketch))
@@ -113,7 +120,7 @@ def count(txn: Txn, key: bytes) -> int:
     meta = txn.expect(key, STRING)
     if meta is None:
         return 0
-    sketch = decode(meta.value)
+    sketch = _opened(txn, meta)
     if sketch.is_stale:
         sketch.estimate = hll_registers.estimate(sketch.registers())
         strings.change(txn, key, meta, encode(sketch))
@@ -129,12 +136,12 @@ def merge(txn: Txn, key: bytes, sources: Sequence[bytes]) -> None:
     """Make the key count what any of the sources counts, in addition to its own."""
     registers, any_is_dense = _merged(txn, (key, *sources))
     meta = txn.expect(key, STRING)
-    sketch = _opened(meta)
+    sketch = _opened(txn, meta)
     if any_is_dense:
         sketch = Sketch(is_dense=True, estimate=sketch.estimate, body=hll_registers.pack(registers))
     else:
         txn.expect_work((REGISTERS - registers.count(0)) * _WORK_PER_REGISTER)
-        raise_registers(sketch, _standing(txn, registers))
+        raise_registers(sketch, _standing(txn, registers), _sparse_bytes(txn))
     sketch.estimate |= _STALE_BIT
     strings.change(txn, key, meta, encode(sketch))
 
@@ -154,7 +161,13 @@ def find(txn: Txn, key: bytes) -> Sketch:
     return _found(txn, key)[1]
 
 
-def raise_registers(sketch: Sketch, changes: Iterable[tuple[int, int]]) -> bool:
+def _sparse_bytes(txn: Txn) -> int:
+    return txn.keyspace.compact_limits["hll-sparse-max-bytes"]
+
+
+def raise_registers(
+    sketch: Sketch, changes: Iterable[tuple[int, int]], sparse_bytes: int = SPARSE_BYTES
+) -> bool:
     """Make registers at least so high; says whether any was lower. The estimate stays."""
     if sketch.is_dense:
         return _raise_dense(sketch, changes)
@@ -162,7 +175,7 @@ def raise_registers(sketch: Sketch, changes: Iterable[tuple[int, int]]) -> bool:
     editor = _editors.pop(sketch.body, None) or hll_sparse.Editor(sketch.body)
     changed = False
     for index, value in remaining:
-        done = _raise_sparse(editor, index, value)
+        done = _raise_sparse(editor, index, value, sparse_bytes)
         if done is None:
             sketch.body = bytes(editor.raw)
             _densify(sketch)
@@ -178,11 +191,13 @@ def raise_registers(sketch: Sketch, changes: Iterable[tuple[int, int]]) -> bool:
     return changed
 
 
-def _raise_sparse(editor: hll_sparse.Editor, index: int, value: int) -> bool | None:
+def _raise_sparse(
+    editor: hll_sparse.Editor, index: int, value: int, sparse_bytes: int
+) -> bool | None:
     """None if only the dense form can hold it."""
     if value > hll_sparse.MOST_VALUE:
         return None
-    return editor.raise_register(index, value, SPARSE_BYTES - HEADER_BYTES)
+    return editor.raise_register(index, value, sparse_bytes - HEADER_BYTES)
 
 
 def _raise_dense(sketch: Sketch, changes: Iterable[tuple[int, int]]) -> bool:
@@ -216,15 +231,20 @@ def _standing(txn: Txn, registers: bytes) -> Iterator[tuple[int, int]]:
             yield index, value
 
 
-def _opened(meta: Meta | None) -> Sketch:
-    return new() if meta is None else decode(meta.value)
+def _opened(txn: Txn, meta: Meta | None) -> Sketch:
+    """The HyperLogLog of a string; a long string is asked for its header before it is read."""
+    if meta is None:
+        return new()
+    if meta.encoding:
+        _check_header(strings.opened(txn, meta)[:HEADER_BYTES], strings.length(meta))
+    return decode(strings.whole(txn, meta))
 
 
 def _found(txn: Txn, key: bytes) -> tuple[Meta, Sketch]:
     meta = txn.expect(key, STRING)
     if meta is None:
         raise CommandError(errors.KEY_DOES_NOT_EXIST)
-    return meta, decode(meta.value)
+    return meta, _opened(txn, meta)
 
 
 def _merged(txn: Txn, keys: Sequence[bytes]) -> tuple[bytes, bool]:
@@ -232,9 +252,9 @@ def _merged(txn: Txn, keys: Sequence[bytes]) -> tuple[bytes, bool]:
     txn.expect_work(len(keys) * _WORK_PER_MERGE)
     registers, any_is_dense = bytes(REGISTERS), False
     for key in keys:
-        value = strings.find(txn, key)
-        if value is not None:
-            sketch = decode(value)
+        meta = txn.expect(key, STRING)
+        if meta is not None:
+            sketch = _opened(txn, meta)
             any_is_dense |= sketch.is_dense
             registers = hll_registers.highest(registers, sketch.registers())
             txn.breathe()

@@ -5,9 +5,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from stratakv.encodings import metas, rows
+from stratakv.encodings import metas, rows, strings
 from stratakv.encodings.field_times import TIMED
-from stratakv.encodings.metas import HASH, NO_EXPIRY, SET, ZSET, Meta
+from stratakv.encodings.metas import HASH, NO_EXPIRY, SET, STRING, ZSET, Meta
 from stratakv.encodings.tier import Request, Tier
 from stratakv.encodings.txn import Txn
 from stratakv.encodings.zset_remote import REMOTE
@@ -59,10 +59,10 @@ def describe(meta: Meta) -> Iterator[str]:
     yield f"  encode-version: {meta.encoding}"
     yield f"  version: {meta.version}"
     yield f"  expire-ms: {'none' if meta.expire_ms == NO_EXPIRY else meta.expire_ms}"
-    if meta.sub:
-        yield f"  extra: {'none' if meta.extra is None else repr(meta.extra)}"
+    if meta.type == STRING:
+        yield f"  value: {strings.length(meta)} bytes{' in pieces' if meta.sub else ''}"
     else:
-        yield f"  value: {len(meta.value)} bytes"
+        yield f"  extra: {'none' if meta.extra is None else repr(meta.extra)}"
 
 
 def is_tiered(meta: Meta) -> bool:

@@ -14,13 +14,13 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from stratakv.encodings import metas, rows
+from stratakv.encodings import metas, rows, strings
 from stratakv.encodings.field_times import TIMED
 from stratakv.encodings.globs import compile_glob, literal_prefix
 from stratakv.encodings.lookups import LOOKUPS
 from stratakv.encodings.metas import HASH, LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
 from stratakv.encodings.numbers import parse_int
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.txn import UNLIMITED, Txn
 from stratakv.encodings.zset_remote import opened
 
 _LAST_H8: Final = (1 << 64) - 1
@@ -34,14 +34,20 @@ Item = TypeVar("Item")
 
 def delete(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """Delete keys; returns how many there were."""
-    return sum([txn.drop(key) for key in keys])
+    txn.expect_work(len(keys))
+    return sum([txn.drop(key) for key in _many(txn, keys)])
 
 
 def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """How many of the keys exist; one that is named twice counts twice."""
-    found = sum([txn.find(key) is not None for key in keys])
+    txn.expect_work(len(keys))
+    found = sum([txn.find(key) is not None for key in _many(txn, keys)])
     LOOKUPS.further += len(keys) - 1
     return found
+
+
+def _many(txn: Txn, keys: tuple[bytes, ...]) -> Iterable[bytes]:
+    return paced(txn, keys) if txn.patient else keys
 
 
 def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bool:
@@ -52,7 +58,7 @@ def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bo
     if at_ms <= txn.now_ms:
         txn.drop(key)
     else:
-        txn.save(key, meta.with_expiry(at_ms))
+        txn.save(key, strings.divided(txn, key, meta).with_expiry(at_ms))
     return True
 
 
@@ -80,7 +86,7 @@ def persist(txn: Txn, key: bytes) -> bool:
     meta = txn.find(key)
     if meta is None or meta.expire_ms == NO_EXPIRY:
         return False
-    txn.save(key, meta.with_expiry(NO_EXPIRY))
+    txn.save(key, strings.divided(txn, key, meta).with_expiry(NO_EXPIRY))
     return True
 
 
@@ -96,13 +102,17 @@ def matching(txn: Txn, pattern: bytes) -> list[bytes]:
     """All keys that match a glob."""
     if literal_prefix(pattern) == pattern:
         return [pattern] if txn.find(pattern) is not None else []
-    txn.expect_work(count(txn))
+    total = count(txn)
+    if not total:
+        return []
+    txn.expect_work(total)
     _show_metas(txn)
     matches, due = compile_glob(pattern), _due_keys(txn)
     ns = txn.db.ns
     start = rows.META + ns
     found = []
-    for row in txn.scan_keys(start, rows.end_of(start)):
+    limit = UNLIMITED if txn.patient else total  # a snapshot may be older than the count
+    for row in txn.scan_keys(start, rows.end_of(start), limit=limit):
         key = rows.key_of_meta_row(ns, row)
         if matches(key) and (key not in due or txn.find(key) is not None):
             found.append(key)
@@ -138,12 +148,15 @@ def scan(
     txn: Txn, cursor: int, amount: int, pattern: bytes | None, type_name: bytes | None
 ) -> tuple[int, list[bytes]]:
     """The next cursor, and those of about `amount` keys from `cursor` on that fit."""
+    total = count(txn)
+    if not total:
+        return 0, []
     _show_metas(txn)
     ns = txn.db.ns
     matches = compile_glob(pattern if pattern is not None else b"*")
     found = []
     seen, last = 0, b""
-    for last, raw in _rows_from(txn, cursor, amount):
+    for last, raw in _rows_from(txn, cursor, amount, total):
         seen += 1
         key = rows.key_of_meta_row(ns, last)
         if matches(key) and _is_shown(txn, metas.decode(last, len(ns), raw), type_name):
@@ -153,11 +166,18 @@ def scan(
     return (rows.hash_of_meta_row(ns, last) + 1) & _LAST_H8, found
 
 
-def _rows_from(txn: Txn, cursor: int, amount: int) -> Iterator[tuple[bytes, bytes]]:
-    """At least `amount` meta rows, and then the others of the last one's h8."""
+def _rows_from(txn: Txn, cursor: int, amount: int, total: int) -> Iterator[tuple[bytes, bytes]]:
+    """At least `amount` meta rows, and then the others of the last one's h8.
+
+    The last of all is known by their number: to look for one behind it is to step over what was
+    deleted there.
+    """
     ns = txn.db.ns
     end = rows.end_of(rows.META + ns)
     row = b""
+    if not cursor and total < amount and not txn.patient:
+        yield from txn.scan(rows.meta_rows_from(ns, 0), end, limit=total)
+        return
     for row, raw in txn.scan(rows.meta_rows_from(ns, cursor), end, limit=amount):
         yield row, raw
     if row:
@@ -212,18 +232,16 @@ def _show_metas(txn: Txn) -> None:
 # OBJECT
 
 _ONE_ENCODING: Final = {LIST: b"quicklist", STREAM: b"stream"}
-_LISTPACK_ENTRIES: Final = {HASH: 512, ZSET: 128}
-_LISTPACK_BYTES: Final = 64
-_INTSET_ENTRIES: Final = 512
+_LISTPACKS: Final = {HASH: "hash-max-listpack", ZSET: "zset-max-listpack"}
 _EMBSTR_BYTES: Final = 44
 _SHARED_INTEGERS: Final = 10_000
 _SHARED_REFCOUNT: Final = 2147483647
 
 
 def encoding_name(txn: Txn, meta: Meta) -> bytes:
-    """How Redis 7.0 with its default configuration would keep this content."""
+    """How Redis 7.0 would keep this content, with the limits of compact forms that are set."""
     if meta.type == STRING:
-        return _string_encoding(meta.value)
+        return _string_encoding(meta)
     if meta.type in _ONE_ENCODING:
         return _ONE_ENCODING[meta.type]
     meta = opened(txn, meta) or meta
@@ -236,28 +254,32 @@ def encoding_name(txn: Txn, meta: Meta) -> bytes:
 
 def reference_count(meta: Meta) -> int:
     """Redis shares small integers, and says so; everything else has one owner."""
-    number = parse_int(meta.value) if meta.type == STRING else None
+    is_short = meta.type == STRING and not meta.encoding
+    number = parse_int(meta.value) if is_short else None
     is_shared = number is not None and 0 <= number < _SHARED_INTEGERS
     return _SHARED_REFCOUNT if is_shared else 1
 
 
-def _string_encoding(value: bytes) -> bytes:
-    if parse_int(value) is not None:
-        return b"int"
-    return b"embstr" if len(value) <= _EMBSTR_BYTES else b"raw"
+def _string_encoding(meta: Meta) -> bytes:
+    if meta.encoding or len(meta.value) > _EMBSTR_BYTES:
+        return b"raw"
+    return b"int" if parse_int(meta.value) is not None else b"embstr"
 
 
 def _is_intset(txn: Txn, meta: Meta) -> bool:
-    found = _members(txn, meta, _INTSET_ENTRIES)
+    found = _members(txn, meta, txn.keyspace.compact_limits["set-max-intset-entries"])
     return found is not None and all(parse_int(member) is not None for member, _ in found)
 
 
 def _is_listpack(txn: Txn, meta: Meta) -> bool:
-    """A zset's values are scores, eight bytes: only a hash's can be too long."""
-    found = _members(txn, meta, _LISTPACK_ENTRIES[meta.type])
-    return found is not None and all(
-        len(member) <= _LISTPACK_BYTES and len(value) <= _LISTPACK_BYTES for member, value in found
-    )
+    """Of a sorted set only the members count: its values are scores."""
+    limits, name = txn.keyspace.compact_limits, _LISTPACKS[meta.type]
+    found = _members(txn, meta, limits[f"{name}-entries"])
+    if found is None:
+        return False
+    longest = limits[f"{name}-value"]
+    measured = 2 if meta.type == HASH else 1
+    return all(len(part) <= longest for pair in found for part in pair[:measured])
 
 
 def _members(txn: Txn, meta: Meta, most: int) -> list[tuple[bytes, bytes]] | None:

@@ -22,12 +22,11 @@ from stratakv.storage.store import Done, Store
 VERSION_LEASE_US = 60_000_000
 """How far ahead of use the version mark is persisted: one extra row a minute, not one a key."""
 
-SMALL_ROWS = 2000
-"""A namespace is small if fewer rows than that were written in its time."""
-
-THINNED_KEYS = 50_000
-"""Deleted keys that make the range of the metas worth compacting, if no more are left: SCAN steps
-over each of them, 25 ms for so many."""
+THINNED_ROWS = 5000
+"""Deleted rows that make their range worth compacting, if no more are left in it: whoever looks for
+the first row that is left steps over each of them, 3 ms for so many."""
+THINNED_RANGES = 10_000
+"""Collections whose deleted rows are counted."""
 
 TRIM_EVERY = 16
 """Turns between two looks at the size of the meta cache, while it is below its limit."""
@@ -35,10 +34,29 @@ TRIM_STEP = 500
 """Metas that the hand passes in a turn while it is above: about a millisecond."""
 
 FREE_STEP = 1000
-"""Metas of emptied databases that are freed in a turn: less than a millisecond."""
+"""Things that are freed in a turn: less than a millisecond."""
+
+_KEYED = frozenset(rows.KEYED_PREFIXES)
 
 CACHED_META_BYTES = 450
 """What a cached meta costs besides its value: objects, row names, dict slots (measured)."""
+
+CACHED_VALUE_BYTES = 1 << 20
+"""Metas with a longer value are not cached."""
+
+PIECE_BYTES = 64 << 10
+"""Longer strings are kept in pieces of this size; part of the stored format."""
+
+
+COMPACT_LIMITS = {
+    "hash-max-listpack-entries": 512,
+    "hash-max-listpack-value": 64,
+    "set-max-intset-entries": 512,
+    "zset-max-listpack-entries": 128,
+    "zset-max-listpack-value": 64,
+    "hll-sparse-max-bytes": 3000,
+}
+"""Up to where Redis keeps values in compact forms, by the names of its settings."""
 
 
 class Versions:
@@ -97,7 +115,7 @@ class Database:
         self.live = 0
         self.expiring = 0
         self.born: int | None = None
-        """How many rows had been written when the namespace was new; None if that is not known."""
+        """The store's mark when the namespace was new; None if it was not made by this process."""
         self.deleted = 0
         """Metas that were deleted since their range was last compacted."""
         self.counts_changed = False
@@ -115,13 +133,18 @@ class Database:
         self.expiring = int.from_bytes(store.get(rows.EXPIRING + self.ns) or b"", "big")
 
     def load(self, store: Store, key: bytes) -> Meta:
-        """The meta of a key that is not cached, absent ones included; puts it into the cache."""
+        """The meta of a key that is not cached, absent ones included; puts it into the cache.
+
+        Except a huge one: a string that was written before there were pieces.
+        """
         self.loads += 1
         meta = self.dirty.get(key)
         if meta is None:
             row = rows.meta_row(self.ns, key)
             raw = store.get(row)
             meta = metas.absent(row) if raw is None else metas.decode(row, len(self.ns), raw)
+            if raw is not None and len(raw) > CACHED_VALUE_BYTES:
+                return meta
         self.cache[key] = meta
         self.charge(meta)
         return meta
@@ -129,10 +152,17 @@ class Database:
     def charge(self, meta: Meta) -> None:
         """Count what a cached meta takes, in place of what its key was charged before."""
         cost = CACHED_META_BYTES + len(meta.row) * 2
-        if meta.type == metas.STRING:
+        if meta.type == metas.STRING and not meta.encoding:
             cost += len(meta.value)
         self.cached_bytes += cost - meta.charge
         meta.charge = cost
+
+    def uncache(self, key: bytes) -> None:
+        """Forget what is cached of a key. Requires: nothing of it waits for a commit."""
+        meta = self.cache.pop(key, None)
+        if meta is not None:
+            self.cached_bytes -= meta.charge
+            meta.charge = 0
 
     def is_live(self, keyspace: "Keyspace", key: bytes) -> bool:
         """Whether the key exists and has not expired."""
@@ -208,8 +238,11 @@ class Keyspace:
         self.tier = Tier()
         self.string_limit = 512 << 20
         """The longest string in bytes, `proto-max-bulk-len`."""
+        self.piece_bytes = PIECE_BYTES
+        """Only tests have another."""
         self.stream_node_entries = 100
         """Rough trimming takes away so many entries at a time (stream-node-max-entries)."""
+        self.compact_limits = dict(COMPACT_LIMITS)
         self.cache_evictions = 0
         self._check_format()
         self.versions = Versions(store, clock)
@@ -219,6 +252,7 @@ class Keyspace:
         ]
         for database in self.databases:
             database.load_counts(store)
+            database.born = store.mark() if self._is_new else None
         self.cursors = Cursors()
         self.witnesses: dict[bytes, tuple[bytes, bool]] = {}
         """A row of collections without a count, and whether it was found from the end."""
@@ -230,22 +264,24 @@ class Keyspace:
         """Whether metas or counts wait for the next commit."""
         self._turns = 0
         self._trimming = False
-        self._cast_off: list[dict[bytes, Meta]] = []
-        """What was cached of emptied databases: to free it at once took 70 ms for a full cache."""
+        self._cast_off: list[Any] = []
+        """See `cast_off`."""
+        store.on_leftovers = self.cast_off
         self.signals = KeySignals()
         self.on_event: Callable[[int, str, str, bytes], None] | None = None
         """Called with (database, class, event, key) of what commands did, if anybody listens."""
         self.thinned: deque[tuple[bytes, bytes]] = deque(maxlen=64)
-        """Ranges in which a long command deleted many rows: worth compacting."""
+        """Ranges in which many rows were deleted: worth compacting."""
+        self._deleted: dict[bytes, int] = {}
+        """By the prefix of a collection's rows: how many of them were deleted one by one."""
         self.field_times_from: dict[bytes, bytes] = {}
         """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
-        self.small: set[bytes] = set()
-        """Dropped namespaces that hold few rows, deleted ones included."""
-        self.overdue: set[bytes] = set()
-        """Namespaces that got a key whose time passed while a long command wrote it."""
+        self.dropped: dict[bytes, list[bytes] | None] = {}
+        """Dropped namespaces, oldest first, with the names of their rows if those are known."""
+        self._load_dropped()
         self.building: set[int] = set()
         """Versions that a long command is still writing: not garbage yet."""
 
@@ -288,7 +324,11 @@ class Keyspace:
 
     def _check_format(self) -> None:
         raw = self.store.get(rows.FORMAT_ROW)
+        self._is_new = raw is None
         if raw is None:
+            first = next(iter(self.store.scan_keys(b"", rows.END)), rows.FORMAT_ROW)
+            if not first.startswith((b"!", *rows.PREFIXES)):
+                raise StoreUnavailable("the database there is not one of StrataKV's")
             self.store.pending[rows.FORMAT_ROW] = rows.U32.pack(rows.LAYOUT)
             return
         found = int.from_bytes(raw, "big")
@@ -351,10 +391,26 @@ class Keyspace:
                 database.counts_changed = False
                 pending[rows.LIVE + database.ns] = rows.U64.pack(database.live)
                 pending[rows.EXPIRING + database.ns] = rows.U64.pack(database.expiring)
-                if database.deleted > max(THINNED_KEYS, database.live):
+                if database.deleted > max(THINNED_ROWS, database.live):
                     database.deleted = 0
-                    metas_of = rows.META + database.ns
-                    self.thinned.append((metas_of, rows.end_of(metas_of)))
+                    self.thin(rows.META + database.ns)
+
+    def thin(self, prefix: bytes) -> None:
+        """Have the rows that begin with that compacted: most of them were deleted."""
+        span = prefix, rows.end_of(prefix)
+        if span not in self.thinned:
+            self.thinned.append(span)
+
+    def note_deleted(self, prefixes: tuple[bytes, ...], gone: int, left: int) -> None:
+        """Rows that begin with each of these were deleted one by one; about so many are left."""
+        deleted = self._deleted.pop(prefixes[0], 0) + gone
+        if deleted > max(THINNED_ROWS, left):
+            for prefix in prefixes:
+                self.thin(prefix)
+            return
+        if len(self._deleted) >= THINNED_RANGES:
+            del self._deleted[next(iter(self._deleted))]
+        self._deleted[prefixes[0]] = deleted
 
     def trim(self) -> None:
         """Bring the meta cache back under its limit in steps, the largest database first.
@@ -363,7 +419,7 @@ class Keyspace:
         """
         self._turns += 1
         if self._cast_off:
-            self._free_some()
+            self.free_some()
         if self._turns % TRIM_EVERY and not self._trimming:
             return
         total = sum([database.cached_bytes for database in self.databases])
@@ -373,12 +429,26 @@ class Keyspace:
             largest = max(self.databases, key=lambda database: database.cached_bytes)
             self.cache_evictions += largest.evict(total - enough)
 
-    def _free_some(self) -> None:
-        cache = self._cast_off[-1]
-        for _ in range(min(len(cache), FREE_STEP)):
-            cache.popitem()
-        if not cache:
+    def cast_off(self, many: dict[Any, Any] | list[Any]) -> None:
+        """Free a list or dictionary of very many things little by little.
+
+        Nobody may use it any more. To free a full cache of metas at once took 70 ms.
+        """
+        self._cast_off.append(many)
+
+    def free_some(self) -> bool:
+        """Free some of what was cast off; says whether there is more."""
+        if not self._cast_off:
+            return False
+        many = self._cast_off[-1]
+        if isinstance(many, list):
+            del many[-FREE_STEP:]
+        else:
+            for _ in range(min(len(many), FREE_STEP)):
+                many.popitem()
+        if not many:
             self._cast_off.pop()
+        return bool(self._cast_off)
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
@@ -386,18 +456,39 @@ class Keyspace:
             return
         self.signals.emit(database.index, self._listened_live_keys(database))
         old = database.ns
-        written = self.store.stats.rows
-        if database.born is not None and written - database.born < SMALL_ROWS:
-            self.small.add(old)
-        database.born = written
-        self._cast_off.append(database.forget())
+        self.dropped[old] = self._rows_of_young(database)
+        database.born = self.store.mark()
+        self.cast_off(database.forget())
         self._namespaces += 1
         database.ns = rows.namespace(database.index, self._namespaces)
-        database.live = database.expiring = 0
+        database.live = database.expiring = database.deleted = 0
+        database.garbage_from = None
+        self.field_times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
+        self.field_times_from.pop(old, None)
         database.counts_changed = self.dirty = True
         self.store.pending[rows.NAMESPACES_ROW] = rows.U64.pack(self._namespaces)
         self.store.pending[rows.DROPPED + old] = b""
         self._save_names()
+
+    def _rows_of_young(self, database: Database) -> list[bytes] | None:
+        """The names of all rows of a namespace that has had few; None if there were more."""
+        if database.born is None:
+            return None
+        written = self.store.written_since(database.born)
+        if written is None:
+            return None
+        ns = database.ns
+        own = {row for row in written if row.startswith(ns, 2) and row[:2] in _KEYED}
+        return sorted(own)
+
+    def forget_dropped(self, ns: bytes) -> None:
+        """A dropped namespace is gone; this joins the current commit."""
+        self.store.pending[rows.DROPPED + ns] = None
+        self.dropped.pop(ns, None)
+
+    def _load_dropped(self) -> None:
+        span = rows.DROPPED, rows.end_of(rows.DROPPED)
+        self.dropped = {row[2:]: None for row in self.store.scan_keys(*span)}
 
     def swap(self, first: Database, second: Database) -> None:
         """Exchange the contents of two databases."""
@@ -428,19 +519,24 @@ class Keyspace:
             database.garbage_from = 0
 
     def abandon(self) -> None:
-        """A commit failed: forget all that was decided since, and read the store again."""
+        """A commit failed: forget all that was decided since, and read the store again.
+
+        Raises `Damaged` if that cannot be read: then nothing more may be written.
+        """
         self.store.pending.clear()
         self.tier.applied.clear()
         self.tier.doubt()
         self.dirty = False
+        for database in self.databases:
+            database.forget()
+            database.counts_changed = False
+            database.born = None
         self._check_format()
         self.has_remote = self.store.get(rows.REMOTE_ROW) is not None
-        self.small.clear()
+        self._load_dropped()
+        self._deleted.clear()
         self.versions.reload()
         names = self._load_names(len(self.databases))
         for database, name in zip(self.databases, names, strict=True):
             database.ns = name + b":"
-            database.forget()
-            database.counts_changed = False
-            database.born = None
             database.load_counts(self.store)

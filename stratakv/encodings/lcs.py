@@ -34,9 +34,9 @@ class Match(NamedTuple):
     length: int
 
 
-def table_bytes(a: bytes, b: bytes) -> int:
-    """Return the size of Redis's table, which it refuses above proto-max-bulk-len."""
-    return (len(a) + 1) * (len(b) + 1) * _CELL_BYTES
+def table_bytes(a: int, b: int) -> int:
+    """Return the size of Redis's table for such lengths; it refuses above proto-max-bulk-len."""
+    return (a + 1) * (b + 1) * _CELL_BYTES
 
 
 def lcs_length(a: bytes, b: bytes, breathe: Breathe = hold_breath) -> int:

@@ -38,7 +38,7 @@ def dump(txn: Txn, codes: Iterable[bytes]) -> bytes:
     for code in codes:
         payload.append(_LIBRARY)
         payload += encode_string(code)
-    return rdb.seal(payload, txn.breathe)
+    return bytes(rdb.seal(payload, txn.breathe))
 
 
 def parse(txn: Txn, payload: bytes) -> list[bytes]:

@@ -5,6 +5,7 @@
 
     type     number  encode-version  extra
     string        1  0               the value
+    string        1  1               u64 length                the value is in pieces, see pieces.py
     hash          2  0, 2            u32 field count
     hash          2  1, 3            none
     hash          2  4               u32 field count           fields with expire-times
@@ -46,11 +47,15 @@ NAMES: Final = {
     STREAM: b"stream",
 }
 
+PIECES: Final = 1
+"""The encode-version of strings whose value is in pieces."""
+
 NO_EXPIRY: Final = -1
 STREAM_EXTRA_BYTES: Final = 76
 
 _HEADER = struct.Struct(">BBQq")
 _U32 = struct.Struct(">I")
+_U64 = struct.Struct(">Q")
 _HEAD_TAIL = struct.Struct(">QQ")
 
 Extra = bytes | int | tuple[int, int] | None
@@ -59,10 +64,10 @@ Extra = bytes | int | tuple[int, int] | None
 class Meta:
     """A decoded meta, with the names of its rows ready made. Never changed in place.
 
-    `extra` is the value of a string, the count of a counted collection, (head, tail) of a list, the
-    state of a stream as stored, or None. `sub` is "s#" | path; it is empty for strings, which have
-    no sub rows. `hot` and `charge` belong to the cache: used since the hand last passed, and the
-    bytes it was charged for the key.
+    `extra` is the value of a string (the length of one in pieces), the count of a counted
+    collection, (head, tail) of a list, the state of a stream as stored, or None. `sub` is
+    "s#" | path; it is empty for strings that have no sub rows. `hot` and `charge` belong to the
+    cache: used since the hand last passed, and the bytes it was charged for the key.
     """
 
     __slots__ = (
@@ -99,7 +104,7 @@ class Meta:
 
     @property
     def value(self) -> bytes:
-        """A string's value, or a stream's state. Requires: the type is string or stream."""
+        """A string's value, or a stream's state. Requires: it is one, and not in pieces."""
         return self.extra  # type: ignore[return-value]  # bytes, as required
 
     @property
@@ -147,10 +152,18 @@ def encode(meta: Meta) -> bytes | None:
     if type(extra) is int:
         if meta.encoding == 3:
             return head  # a sorted set's count, which its Redis knows
-        return head + _U32.pack(extra)
+        return head + (_U64 if kind == STRING else _U32).pack(extra)
     if type(extra) is tuple:
         return head + _HEAD_TAIL.pack(*extra)
     return head + extra  # type: ignore[operator]  # bytes: mypy cannot follow type() tests
+
+
+def obituary(meta: Meta) -> bytes:
+    """What the queue of the dead keeps of an incarnation (the value of its `g#` row)."""
+    kind = bytes((meta.type, meta.encoding))
+    if meta.type == STRING:
+        return kind + _U64.pack(meta.extra)  # which pieces there may be need not be looked up
+    return kind
 
 
 def decode(row: bytes, ns_length: int, raw: bytes) -> Meta:
@@ -177,6 +190,11 @@ def _count(raw: bytes) -> int:
     return count
 
 
+def _length(raw: bytes) -> int:
+    length: int = _U64.unpack(raw)[0]
+    return length
+
+
 def _nothing(raw: bytes) -> None:
     if raw:
         raise struct.error
@@ -194,6 +212,7 @@ def _stream_state(raw: bytes) -> bytes:
 
 
 _EXTRAS = {
+    (STRING, PIECES): _length,
     (HASH, 0): _count,
     (HASH, 1): _nothing,
     (HASH, 2): _count,

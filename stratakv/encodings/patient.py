@@ -9,15 +9,17 @@ a crash; the last commit publishes the meta and takes the `g#` row away.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
 
 from stratakv import errors
 from stratakv.encodings import metas, rows
-from stratakv.encodings.keyspace import Database, Keyspace
-from stratakv.encodings.metas import NO_EXPIRY, Extra, Meta
+from stratakv.encodings.keyspace import CACHED_VALUE_BYTES, Database, Keyspace
+from stratakv.encodings.metas import Extra, Meta
 from stratakv.encodings.tier import Request
 from stratakv.encodings.txn import UNLIMITED, Row, Txn
+from stratakv.encodings.zset_marks import witness_of
 from stratakv.encodings.zset_remote import REMOTE, Remote
 from stratakv.storage.cache.contract import BYPASS, Then
 from stratakv.storage.engine import Snapshot
@@ -25,7 +27,11 @@ from stratakv.storage.store import Overlay, merge, rows_between
 
 SLICE_SECONDS: Final = 0.002
 SPILL_ROWS: Final = 400
+SPILL_BYTES: Final = 1 << 20
+"""Rows of new incarnations are written when there are so many, or so many bytes of them."""
 THINNED_ROWS: Final = 10_000
+MANY: Final = 2000
+"""More rows or metas are made ready for the commit in slices."""
 LOADED_METAS: Final = 1000
 """Metas kept at hand: a command may look at a million keys, and they hold the string values."""
 _CHECK_EVERY: Final = 32
@@ -71,6 +77,16 @@ class PatientTxn(Txn):
         """Paths of incarnations this Txn makes, with their `g#` rows."""
         self._marked: set[bytes] = set()
         """Those `g#` rows that are written already."""
+        self._unspilled = 0
+        """Bytes put since rows were last written."""
+        self._kept = 0
+        """Bytes put before that, which wait for the commit."""
+        self._touched: dict[bytes, None] | None = None
+        """The keys whose metas or rows were written, once they have been looked through."""
+        self._encoded: dict[bytes, Meta] = {}
+        """Metas that are among the rows already."""
+        self._settled = 0
+        """Rows that were kept then: none of them is of a new incarnation."""
         self._slice_started = time.perf_counter()
         self._started_ms = self.clock.now_ms
 
@@ -88,6 +104,23 @@ class PatientTxn(Txn):
     def expect_work(self, count: int) -> None:
         """Any amount is fine."""
 
+    def spend(self, count: int) -> None:
+        """Any amount is fine, but others may be waiting."""
+        self.breathe()
+
+    def has_room(self, meta: Meta, size: int, most: int) -> bool:
+        """Rows of a new incarnation are not kept; of others there may be `most` bytes in all."""
+        return meta.sub[2:] in self._fresh or self._kept + self._unspilled + size <= most
+
+    def frozen(self, key: bytes) -> Txn:
+        """Who reads the key's rows as they are now: another Txn on the same snapshot.
+
+        If this one has written to the key already, there is nobody else who knows its rows.
+        """
+        if key in self.metas:
+            return self
+        return PatientTxn(self.keyspace, self.db, self._snapshot, self._pause, self._write)
+
     def find(self, key: bytes) -> Meta | None:
         """The meta of a key that was live when the command started."""
         meta = self._current(key)
@@ -102,7 +135,7 @@ class PatientTxn(Txn):
         row = rows.meta_row(self.db.ns, key)
         raw = self._snapshot.get(row)
         meta = metas.absent(row) if raw is None else metas.decode(row, len(self.db.ns), raw)
-        if len(self._loaded) >= LOADED_METAS:
+        if len(self._loaded) >= LOADED_METAS or (raw and len(raw) > CACHED_VALUE_BYTES):
             self._loaded.clear()
         self._loaded[key] = meta
         self.breathe()
@@ -167,8 +200,11 @@ class PatientTxn(Txn):
     def need_storage(self) -> None:
         """The command uses the Redis of sorted sets v3; raises if that cannot be."""
         tier = self.keyspace.tier
-        if tier.storage_refusal or not tier.storage.ready or tier.wait is None:
-            raise errors.zset_store_away(tier.storage_refusal or "it is not connected")
+        if tier.claim is not None and tier.wait is not None:
+            tier.wait(tier.claim)
+            self._slice_started = time.perf_counter()
+        if not tier.storage_usable or tier.wait is None:
+            raise errors.zset_store_away(tier.storage_reason)
 
     def open_remote(self, meta: Meta) -> Meta | None:
         """A sorted set v3 with its count; None if Redis has nothing of it."""
@@ -187,9 +223,21 @@ class PatientTxn(Txn):
         """The replies of the Redis of sorted sets v3; raises what is to be told the client."""
         self.need_storage()
         storage = self.keyspace.tier.storage
-        return _checked(
-            self._collect(len(requests), lambda at, then: storage.ask(requests[at], then))
+        return self._testified(
+            [partial(storage.ask, request) for request in requests], requests[:1]
         )
+
+    def _testified(
+        self, steps: list[Callable[[Then], None]], about: Sequence[Request]
+    ) -> list[Any]:
+        """The replies to some steps, if marks that are read behind them say that they are true."""
+        tier, count = self.keyspace.tier, len(steps)
+        for mark in {witness_of(tier.storage, request) for request in about}:
+            steps.append(partial(tier.storage.ask, (b"GET", mark)))
+        replies = _checked(self._collect(len(steps), lambda at, then: steps[at](then)))
+        for mark in replies[count:]:
+            tier.check_witness(mark)
+        return replies[:count]
 
     def confirm(self) -> None:
         """After the commit: write to the Redis of sorted sets v3, and wait until it is done."""
@@ -203,8 +251,7 @@ class PatientTxn(Txn):
         for remote in written:
             remote.tell_readers()
         requests = [request for remote in written for request in remote.requests()]
-        storage = self.keyspace.tier.storage
-        _checked(self._collect(1, lambda _, then: storage.transact(requests, then)))
+        self._testified([partial(self.keyspace.tier.storage.transact, requests)], requests)
         for remote in written:
             self.store.pending.update(dict.fromkeys(remote.leftovers()))
 
@@ -234,13 +281,21 @@ class PatientTxn(Txn):
         return self._snapshot.get(row)
 
     def put(self, row: bytes, value: bytes) -> None:
-        """Write a sub row; every thousand rows, those of new incarnations go to the engine."""
+        """Write a sub row; now and then those of new incarnations go to the engine."""
         if self.remotes and (remote := self._remote(row)) is not None:
             remote.put(row[len(remote.prefix) :], value)
             return
         self.rows[row] = value
-        if len(self.rows) % SPILL_ROWS == 0 and self._fresh:
+        self._unspilled += len(value)
+        if len(self.rows) - self._settled >= SPILL_ROWS or self._unspilled >= SPILL_BYTES:
             self._spill()
+
+    def forget(self, sub: bytes) -> None:
+        """Drop the writes to an incarnation that another has taken the place of."""
+        written = [row for row in self.rows if row.startswith(sub)]
+        size = sum([len(self.rows.pop(row) or b"") for row in written])
+        self._kept = max(0, self._kept - size)
+        self._settled = min(self._settled, len(self.rows))
 
     def delete(self, row: bytes) -> None:
         """Delete a sub row."""
@@ -286,13 +341,26 @@ class PatientTxn(Txn):
 
     # the end
 
+    def _take_fresh(self) -> Overlay:
+        """Take the rows of new incarnations out of those that were put since the last time."""
+        spilled: Overlay = {}
+        if self._fresh:
+            for row in islice(reversed(self.rows), max(0, len(self.rows) - self._settled)):
+                if self._is_fresh(row):
+                    spilled[row] = self.rows[row]
+            for row in spilled:
+                self._unspilled -= len(self.rows.pop(row) or b"")
+        self._kept += max(0, self._unspilled)
+        self._unspilled = 0
+        self._settled = len(self.rows)
+        return spilled
+
     def _spill(self) -> None:
         """Write the rows of new incarnations now, under `g#` rows in case the end never comes."""
-        spilled = {row: value for row, value in self.rows.items() if self._is_fresh(row)}
+        spilled = self._take_fresh()
         if not spilled:
+            self.breathe()
             return
-        for row in spilled:
-            del self.rows[row]
         unmarked = [mark for mark in self._fresh.values() if mark not in self._marked]
         self._marked.update(unmarked)
         batch: Overlay = dict.fromkeys(unmarked, bytes((0, 0)))
@@ -301,22 +369,80 @@ class PatientTxn(Txn):
         self._write(batch)
         self._slice_started = time.perf_counter()
 
+    def conclude(self) -> None:
+        """Do ahead, in slices, what `apply` would do for each of very many keys and rows.
+
+        Requires: nothing more is written before `apply`.
+        """
+        if self._touched is None and len(self.rows) + len(self.metas) > MANY:
+            self._look_through_rows()
+            if len(self.metas) > MANY:
+                self._encode_metas()
+        for sibling in (self.siblings or {}).values():
+            if isinstance(sibling, PatientTxn):
+                sibling.conclude()
+
+    def _look_through_rows(self) -> None:
+        """See which keys are touched, and where so many rows go that compacting is worth it."""
+        touched: dict[bytes, None] = {}
+        gone: dict[bytes, list[bytes]] = {}
+        ns_length = len(self.db.ns)
+        last = b"?"
+        for number, (row, value) in enumerate(self.rows.items()):
+            if not number % _CHECK_EVERY:
+                self.breathe()
+            if not row.startswith(last):
+                if row[:2] not in rows.SUB_PREFIXES:
+                    continue
+                last = row[:2] + rows.path_of(row, ns_length)
+                touched[rows.key_of_sub_row(row, ns_length)] = None
+            if value is None:
+                gone.setdefault(row[:2], []).append(row)
+        self._note_thinned(gone)
+        self._touched = touched
+
+    def _note_thinned(self, gone: dict[bytes, list[bytes]]) -> None:
+        """Have ranges compacted from which many rows go: scans would walk over every one."""
+        for found in gone.values():
+            if len(found) >= THINNED_ROWS:
+                first = last = found[0]
+                for number, row in enumerate(found):
+                    if not number % _CHECK_EVERY:
+                        self.breathe()
+                    first, last = min(first, row), max(last, row)
+                self.keyspace.thinned.append((first, last))
+
+    def _encode_metas(self) -> None:
+        """Make rows of the metas; the cache forgets such keys instead of learning them."""
+        db = self.db
+        for number, (key, meta) in enumerate(self.metas.items()):
+            if not number % _CHECK_EVERY:
+                self.breathe()
+            raw = self.rows[meta.row] = metas.encode(meta)
+            db.deleted += raw is None
+            db.uncache(key)
+        self._encoded, self.metas = self.metas, {}
+
     def apply(self) -> None:
         """Publish: metas, counts and the last rows, in the commit of this turn."""
         self._hand_over_remotes()
-        self._note_thinned()
+        self.conclude()
         for mark in self._fresh.values():
             self.rows.setdefault(mark, None)
         cache = self.db.cache
         for key, meta in self.metas.items():
             cached = cache.get(key)  # it may have been charged since the snapshot was taken
             meta.charge = 0 if cached is None else cached.charge
-            if NO_EXPIRY != meta.expire_ms <= self.clock.now_ms:
-                self.keyspace.overdue.add(self.db.ns)
-        if not self.store.pending and not self.keyspace.signals.listeners:
+        if self._encoded:
+            for key in cache.keys() & self._encoded.keys():  # somebody has read it meanwhile
+                self.db.uncache(key)
+        may_hand_over = self._touched is not None or not self.keyspace.signals.listeners
+        if not self.store.pending and may_hand_over:
             self.store.pending, self.rows = self.rows, {}
         self._release_fresh()
         super().apply()
+        self.keyspace.cast_off(self._encoded)
+        self._encoded, self._touched = {}, None
 
     def _hand_over_remotes(self) -> None:
         """What was written to sorted sets v3 is to be confirmed after the commit."""
@@ -334,24 +460,19 @@ class PatientTxn(Txn):
         return super().changed or any(remote.writes for remote in self.remotes.values())
 
     def _changed_keys(self) -> list[bytes]:
-        changed = dict.fromkeys(super()._changed_keys())
-        ns_length = len(self.db.ns)
-        for prefix, remote in self.remotes.items():
-            if remote.writes:
-                changed[rows.key_of_sub_row(prefix, ns_length)] = None
-        return list(changed)
+        if self._touched is not None:
+            listened = self.keyspace.signals.keys_of(self.db.index)
+            changed = (self.metas, self._encoded, self._touched, self._remote_keys())
+            return [key for key in listened if any(key in keys for keys in changed)]
+        return list(dict.fromkeys([*super()._changed_keys(), *self._remote_keys()]))
 
-    def _note_thinned(self) -> None:
-        """Have ranges compacted from which many rows go: scans would walk over every one."""
-        if len(self.rows) < THINNED_ROWS:
-            return
-        gone: dict[bytes, list[bytes]] = {}
-        for row, value in self.rows.items():
-            if value is None and row[:2] in rows.SUB_PREFIXES:
-                gone.setdefault(row[:2], []).append(row)
-        for found in gone.values():
-            if len(found) >= THINNED_ROWS:
-                self.keyspace.thinned.append((min(found), max(found)))
+    def _remote_keys(self) -> list[bytes]:
+        ns_length = len(self.db.ns)
+        return [
+            rows.key_of_sub_row(prefix, ns_length)
+            for prefix, remote in self.remotes.items()
+            if remote.writes
+        ]
 
     def discard(self) -> None:
         """Forget the writes; what was spilled is garbage now."""
@@ -359,6 +480,10 @@ class PatientTxn(Txn):
             self.db.queue_garbage(int.from_bytes(path[-8:], "big"))
         self._release_fresh()
         self.remotes.clear()
+        for many in (self.metas, self.rows):
+            if len(many) > MANY:
+                self.keyspace.cast_off(many)
+        self.metas, self.rows = {}, {}
         super().discard()
 
     def _release_fresh(self) -> None:

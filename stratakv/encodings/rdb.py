@@ -46,6 +46,7 @@ FIELD_TIMES_VERSION: Final = 12
 """That of Redis 7.4: the first that knows expire-times of fields, and the highest that we read."""
 
 FOOTER_BYTES: Final = 10
+COPIED_BYTES: Final = 1 << 20
 _CRC_BYTES: Final = 8
 
 STRING, LIST, SET, ZSET_TEXT, HASH, ZSET = 0, 1, 2, 3, 4, 5
@@ -61,12 +62,12 @@ LENGTH32, LENGTH64 = 0x80, 0x81
 Breathe = Callable[[], None]
 
 
-def seal(payload: bytearray, breathe: Breathe) -> bytes:
-    """Put version and CRC after a type and its object."""
+def seal(payload: bytearray, breathe: Breathe) -> bytes | bytearray:
+    """Put version and CRC after a type and its object; a large payload is not copied."""
     version = FIELD_TIMES_VERSION if payload[0] == HASH_TIMES else VERSION
     payload += version.to_bytes(2, "little")
     payload += crc64(payload, breathe).to_bytes(_CRC_BYTES, "little")
-    return bytes(payload)
+    return bytes(payload) if len(payload) < COPIED_BYTES else payload
 
 
 def check(payload: bytes, breathe: Breathe) -> None:

@@ -46,11 +46,14 @@ def encode_string(value: bytes) -> bytes:
 class Reader:
     """Lengths and strings taken from the front of a payload; raises `Malformed` at its end."""
 
-    __slots__ = ("_at", "_breathe", "_data", "_limit")
+    __slots__ = ("_at", "_breathe", "_data", "_end", "_limit")
 
-    def __init__(self, data: bytes, limit: int, breathe: Breathe) -> None:
+    def __init__(
+        self, data: bytes, limit: int, breathe: Breathe, *, end: int | None = None
+    ) -> None:
         self._data = data
         self._at = 0
+        self._end = len(data) if end is None else end
         self._limit = limit
         self._breathe = breathe
 
@@ -61,11 +64,10 @@ class Reader:
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
-        piece = self._data[self._at : self._at + size]
-        if len(piece) < size:
+        if size > self._end - self._at:
             raise packed.Malformed
         self._at += size
-        return piece
+        return self._data[self._at - size : self._at]
 
     def byte(self) -> int:
         """One byte."""

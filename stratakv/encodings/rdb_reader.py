@@ -45,7 +45,8 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
     """Make the key what the payload holds, whatever it was; no key if it has expired already."""
     txn.expect_work(len(payload) // _BYTES_PER_WORK)
     rdb.check(payload, txn.breathe)
-    reader = Reader(payload[: -rdb.FOOTER_BYTES], txn.keyspace.string_limit, txn.breathe)
+    end = len(payload) - rdb.FOOTER_BYTES
+    reader = Reader(payload, txn.keyspace.string_limit, txn.breathe, end=end)
     try:
         kind = reader.byte()
         if kind in rdb.STREAMS:

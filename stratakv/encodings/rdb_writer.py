@@ -8,8 +8,10 @@ from stratakv.encodings import (
     lists,
     members,
     metas,
+    pieces,
     rdb,
     rdb_streams,
+    strings,
     zset_order,
     zsets,
 )
@@ -24,7 +26,7 @@ _BYTES_PER_WORK: Final = 16
 _F64: Final = struct.Struct("<d")
 
 
-def dump(txn: Txn, key: bytes) -> bytes | None:
+def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
     """The payload of a key; None if there is no such key."""
     meta = txn.find(key)
     meta = None if meta is None else opened(txn, meta)
@@ -38,7 +40,14 @@ def dump(txn: Txn, key: bytes) -> bytes | None:
 
 def _write_string(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
     out.append(rdb.STRING)
-    out += encode_string(meta.value)
+    if not meta.encoding:
+        out += encode_string(meta.value)
+        return
+    size = strings.length(meta)
+    txn.expect_work(size // _BYTES_PER_WORK)
+    out += encode_length(size)
+    for chunk in pieces.opened(txn, meta).chunks(0, size):
+        out += chunk
 
 
 def _write_list(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:

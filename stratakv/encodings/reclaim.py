@@ -7,11 +7,13 @@ last.
 
 A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
 So the two outermost rows of a large dead range stay as a fence around it until it is compacted, the
-heads of the `e#` and `g#` queues are remembered instead of sought, and dropped namespaces, which
-nobody writes any more, are read in a thread unless they are small.
+heads of the `e#` and `g#` queues are remembered instead of sought, the rows of a dropped namespace
+that has had few are known by name, those of others, which nobody writes any more, are read in a
+thread, and once some thousands of them are gone their ranges are compacted.
 """
 
 import time
+from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
@@ -19,20 +21,24 @@ from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from stratakv.encodings import field_times, metas, rows
-from stratakv.encodings.keyspace import Database, Keyspace
+from stratakv.encodings.keyspace import THINNED_ROWS, Database, Keyspace
 from stratakv.encodings.scores import Scores
 from stratakv.encodings.txn import Txn
 from stratakv.encodings.zset_remote import sub_of_garbage
+from stratakv.errors import Damaged
 from stratakv.storage.engine import Reader
 
 STEP_ROWS: Final = 100
 READ_ROWS: Final = 2000
 """Rows of a dropped namespace that the thread reads at a time."""
+TIGHT_ROWS: Final = 20_000
+"""Rows that are deleted on a full disk before they are compacted: a megabyte or two of marks."""
+ROW_BYTES: Final = 200
+"""So many bytes of tables are worth rewriting for a deleted row in them."""
 COMPACT_ROWS: Final = 10_000
 """Ranges with fewer deleted rows are left to LevelDB's own compaction."""
-
-_DROPPED_SPAN: Final = (rows.DROPPED, rows.end_of(rows.DROPPED))
-
+COMPACT_BYTES: Final = 32 << 20
+"""And so are shorter strings."""
 
 Range = tuple[bytes, bytes]
 
@@ -67,13 +73,22 @@ class Reclaimer:
         """Queue rows whose range waits for its compaction."""
         self._drained_up_to: dict[bytes, bytes] = {}
         """By namespace: where in the `g#` queue the work is, while there is some."""
-        self._expired_up_to: dict[bytes, tuple[int, bytes]] = {}
-        """By namespace: the time of the last key that expired, and its index row."""
+        self._marks: dict[bytes, list[tuple[bytes, int]]] = {}
+        """By prefix: dropped namespaces whose rows are deleted, and how many those were."""
         self._next_due_ms: dict[int, int] = {}
+        self.is_tight = False
+        """Whether the disk is full: then what was deleted is compacted before more is."""
+        self._awaited: Compaction | None = None
+        self._dead: dict[Range, int] = {}
+        """By the range of a namespace: rows of dead incarnations that were deleted in it."""
         self._scores = Scores(keyspace)
         self.expired_keys = 0
         self.reclaimed_rows = 0
         self.on_expired: Callable[[Database, bytes], None] | None = None
+        self.on_damage: Callable[[Damaged], object] = lambda damaged: None
+        """Hears of rows that cannot be read; the work goes on behind them."""
+        self._unreadable: set[bytes] = set()
+        """Rows of the indexes and queues whose key, or whose rows, cannot be read."""
 
     def work(self, deadline: float, *, expire: bool = True) -> bool:
         """Work until the deadline (perf_counter); says whether there is more to do.
@@ -99,11 +114,17 @@ class Reclaimer:
         self._expiring = self._draining = None
         self._compactions.clear()
         self._closing.clear()
-        self._expired_up_to.clear()
+        self._awaited = None
+        self._marks.clear()
+        self._dead.clear()
         self._drained_up_to.clear()
         self._scores.forget()
         self._keyspace.field_times_from.clear()
         self._keyspace.find_garbage_again()
+
+    def restart(self) -> None:
+        """A database was emptied: look for due keys anew. What is known of the rest stays true."""
+        self._expiring = None
 
     def idle_seconds(self, longest: float) -> float:
         """How long there is nothing to do, judging by the next key to expire."""
@@ -117,19 +138,38 @@ class Reclaimer:
 
         Requires: the deletions so far are committed. Call `compacted` when it is done.
         """
-        if self._keyspace.thinned:
+        if self._keyspace.thinned and self._awaited is None:
             return Compaction(*self._keyspace.thinned.popleft(), [])
         return self._compactions.popleft() if self._compactions else None
 
     def compacted(self, done: Compaction) -> None:
         """Take the fence of a compacted range away."""
+        if done is self._awaited:
+            self._awaited = None
         for row in done.leftovers:
-            self._store.pending[row] = None
+            self._close(row)
             self._closing.discard(row)
 
+    def _close(self, row: bytes) -> None:
+        """A row of a fence or of a queue is no longer needed."""
+        if row.startswith(rows.DROPPED):
+            self._keyspace.forget_dropped(row[2:])
+        else:
+            self._store.pending[row] = None
+
     def backlog(self, limit: int = 1000) -> int:
-        """Dead incarnations and namespaces in the queue, counted up to a limit."""
-        found = sum(1 for _ in islice(self._store.scan_keys(*_DROPPED_SPAN), limit))
+        """Dead incarnations and namespaces in the queue, counted up to a limit.
+
+        0 if it cannot be read: that is told elsewhere, and those who ask have more to show.
+        """
+        try:
+            return self._backlog(limit)
+        except Damaged as damaged:
+            self.on_damage(damaged)
+            return 0
+
+    def _backlog(self, limit: int) -> int:
+        found = min(limit, len(self._keyspace.dropped))
         for database in self._keyspace.databases:
             start = self._drained_up_to.get(database.ns)
             if self._scores.waiting:
@@ -165,7 +205,9 @@ class Reclaimer:
             ns = database.ns  # SWAPDB may come between two steps
             now_ms = self._keyspace.clock.now_ms
             stop = rows.end_of(rows.EXPIRY + ns)
-            found = _first_rows(self._store, self._first_due(ns), stop, STEP_ROWS)
+            queue = self._store.scan_queue(rows.EXPIRY + ns, stop)
+            readable = (row for row in queue if row not in self._unreadable)
+            found = list(islice(readable, STEP_ROWS))
             txn = Txn(self._keyspace, database)
             stuck = 0
             for row in found:
@@ -174,23 +216,25 @@ class Reclaimer:
                     self._next_due_ms[database.index] = due_ms
                     txn.apply()
                     return
-                stuck += not self._expire_key(txn, database, row, due_ms, key)
-                if not stuck:
-                    self._expired_up_to[ns] = (due_ms, row)
+                stuck += not self._expire_readable(txn, database, row, due_ms, key)
             txn.apply()
             if len(found) < STEP_ROWS or stuck:
                 return
             yield False
 
-    def _first_due(self, ns: bytes) -> bytes:
-        """Where the live rows of the index begin; at its start if the clock was set back."""
-        if ns in self._keyspace.overdue:
-            self._keyspace.overdue.discard(ns)
-            self._expired_up_to.pop(ns, None)
-        due_ms, row = self._expired_up_to.get(ns, (0, b""))
-        if row and due_ms <= self._keyspace.clock.now_ms:
-            return row
-        return rows.EXPIRY + ns
+    def _expire_readable(
+        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
+    ) -> bool:
+        """As `_expire_key`; a key that cannot be read is passed by."""
+        try:
+            return self._expire_key(txn, database, row, due_ms, key)
+        except Damaged as damaged:
+            self._pass_by(row, damaged)
+            return True
+
+    def _pass_by(self, row: bytes, damaged: Damaged) -> None:
+        self._unreadable.add(row)
+        self.on_damage(damaged)
 
     def _expire_key(
         self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
@@ -221,6 +265,8 @@ class Reclaimer:
             ns = database.ns  # SWAPDB may come between two steps
             stop = rows.end_of(rows.FIELD_EXPIRY + ns)
             start = begin.get(ns, rows.FIELD_EXPIRY + ns)
+            if start == stop:
+                return
             row = next(self._store.scan_keys(start, stop), None)
             if row is None:
                 begin[ns] = stop
@@ -233,7 +279,11 @@ class Reclaimer:
                 return
             if self._is_locked(database.index, key):
                 return
-            self._expire_fields_of(database, row, version, key)
+            try:
+                self._expire_fields_of(database, row, version, key)
+            except Damaged as damaged:
+                self._pass_by(row, damaged)
+                begin[ns] = row + b"\0"
             yield False
 
     def _expire_fields_of(self, database: Database, row: bytes, version: int, key: bytes) -> None:
@@ -265,7 +315,10 @@ class Reclaimer:
             dead = [row for row in found if self._is_dead(database, ns, row)]
             for row in dead:
                 self._drained_up_to[ns] = row
-                yield from self._drain_incarnation(ns, row)
+                try:
+                    yield from self._drain_incarnation(ns, row)
+                except Damaged as damaged:
+                    self._pass_by(row, damaged)
                 yield False
             if len(found) < STEP_ROWS:
                 self._drained_up_to.pop(ns, None)
@@ -278,14 +331,34 @@ class Reclaimer:
         if version in self._keyspace.building:
             database.queue_garbage(version)
             return False
-        return row not in self._closing
+        return row not in self._closing and row not in self._unreadable
 
     def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[bool]:
         kind = self._store.get(row) or b"\0\0"
         if self._scores.are_gone(row, kind, ns):
+            if kind[0] == metas.STRING:
+                yield from self._delete_pieces(row, sub_of_garbage(ns, row), kind)
+                return
             if kind[0] == metas.HASH and kind[1] >= field_times.TIMED:
                 self._unlist_fields(ns, row)
-            yield from self._delete_ranges(row, _spans(ns, row))
+            # what a long command has left unfinished may be pieces of a string: slow to read
+            threaded = kind[0] == metas.ABSENT and self._executor is not None
+            yield from self._delete_ranges(row, _spans(ns, row), threaded=threaded)
+
+    def _delete_pieces(self, queue_row: bytes, sub: bytes, kind: bytes) -> Iterator[bool]:
+        """Delete the pieces of a string. To look which are there would be to read them all."""
+        size = int.from_bytes(kind[2:], "big")
+        pieces = -(-size // self._keyspace.piece_bytes)
+        for number in range(pieces):
+            self._store.pending[sub + rows.U32.pack(number)] = None
+            self.reclaimed_rows += 1
+            if not (number + 1) % STEP_ROWS:
+                yield False
+        if size < COMPACT_BYTES:
+            self._store.pending[queue_row] = None
+        else:
+            self._closing.add(queue_row)
+            self._compactions.append(Compaction(*_span(sub), [queue_row]))
 
     def _unlist_fields(self, ns: bytes, row: bytes) -> None:
         """Take away the `t#` row of a dead hash; it stands under the first of its expire-times."""
@@ -299,44 +372,71 @@ class Reclaimer:
     def _drain_namespaces(self) -> Iterator[bool]:
         progress = True
         while progress:
-            found = self._store.scan_keys(*_DROPPED_SPAN)
-            dropped = list(islice((row for row in found if row not in self._closing), STEP_ROWS))
             progress = False
-            small: list[bytes] = []
-            for row in dropped:
-                ns = row[2:]
+            for ns, known in list(self._keyspace.dropped.items()):
+                row = rows.DROPPED + ns
+                if row in self._closing or row in self._unreadable:
+                    continue
                 gone = yield from self._scores.of_namespace_are_gone(row, ns)
                 if not gone:
                     continue
                 progress = True
-                if ns in self._keyspace.small:
-                    small.append(ns)
-                else:
+                if known is None:
                     spans = [_span(prefix + ns) for prefix in rows.KEYED_PREFIXES]
                     threaded = self._executor is not None
-                    yield from self._delete_ranges(row, spans, threaded=threaded)
+                    try:
+                        yield from self._delete_ranges(row, spans, threaded=threaded)
+                    except Damaged as damaged:
+                        self._pass_by(row, damaged)
+                else:
+                    yield from self._delete_known(ns, known)
                 yield False
-            for _, run in groupby(small, key=lambda ns: ns.partition(b".")[0]):
-                yield from self._delete_small(list(run))
 
-    def _delete_small(self, namespaces: list[bytes]) -> Iterator[bool]:
-        """Delete neighbours in one walk: each of its own would step over the rows deleted before.
+    def _delete_known(self, ns: bytes, known: list[bytes]) -> Iterator[bool]:
+        """Delete rows by their names: to look for them would mean to step over others' marks."""
+        for number, row in enumerate(known, 1):
+            self._store.pending[row] = None
+            if not number % STEP_ROWS:
+                yield False
+        self.reclaimed_rows += len(known)
+        for prefix, found in groupby(known, key=_prefix_of):
+            self._note_marks(prefix, ns, sum(1 for _ in found))
+        self._keyspace.forget_dropped(ns)
 
-        Requires: they are in order, and all that lies between them is small too, but for what
-        SWAPDB may have put there.
+    def _note_rows(self, start: bytes, count: int, *, whole: bool) -> None:
+        """Rows that begin with that are gone: of a whole namespace, or of an incarnation.
+
+        Where rows of a namespace are left, the way to the next is short if they are many; else
+        they are compacted together with what is gone.
         """
-        wanted = frozenset(namespaces)
-        for prefix in rows.KEYED_PREFIXES:
-            span = prefix + namespaces[0], rows.end_of(prefix + namespaces[-1])
-            for number, row in enumerate(self._store.scan_keys(*span), 1):
-                if row[2 : row.index(b":") + 1] in wanted:
-                    self._store.pending[row] = None
-                    self.reclaimed_rows += 1
-                if not number % STEP_ROWS:
-                    yield False
-        for ns in namespaces:
-            self._store.pending[rows.DROPPED + ns] = None
-            self._keyspace.small.discard(ns)
+        ns = start[2 : start.index(b":") + 1]
+        if whole:
+            self._note_marks(start[:2], ns, count)
+            return
+        span = _span(start[:2] + ns)
+        before = self._dead.get(span, 0)
+        self._dead[span] = total = before + count
+        is_time_to_look = total // THINNED_ROWS > before // THINNED_ROWS
+        if is_time_to_look and self._store.engine.size(*span) <= total * ROW_BYTES:
+            del self._dead[span]
+            self._compactions.append(Compaction(*span, []))
+
+    def _note_marks(self, prefix: bytes, ns: bytes, count: int) -> None:
+        """Rows of a dropped namespace are gone; when enough of a kind are, have them compacted.
+
+        Until then whoever reads to the end of a neighbouring namespace steps over them.
+        """
+        marks = self._marks.setdefault(prefix, [])
+        marks.append((ns, count))
+        if sum(found for _, found in marks) < THINNED_ROWS:
+            return
+        del self._marks[prefix]
+        inhabited = sorted(database.ns for database in self._keyspace.databases)
+        names = sorted(name for name, _ in marks)
+        for _, run in groupby(names, key=lambda name: bisect(inhabited, name)):
+            neighbours = list(run)
+            span = prefix + neighbours[0], rows.end_of(prefix + neighbours[-1])
+            self._compactions.append(Compaction(*span, []))
 
     def _delete_ranges(
         self, queue_row: bytes, spans: list[Range], *, threaded: bool = False
@@ -344,11 +444,14 @@ class Reclaimer:
         """Delete the rows of some ranges, and the row that queued them when all are gone."""
         fences: list[Range] = []
         for span in spans:
+            before = self.reclaimed_rows
             fence = yield from self._delete_range(*span, threaded=threaded)
             if fence is not None:
                 fences.append(fence)
+            elif self.reclaimed_rows > before:
+                self._note_rows(span[0], self.reclaimed_rows - before, whole=threaded)
         if not fences:
-            self._store.pending[queue_row] = None
+            self._close(queue_row)
             return
         self._closing.add(queue_row)
         for first, last in fences[:-1]:
@@ -361,7 +464,7 @@ class Reclaimer:
     ) -> Generator[bool, None, Range | None]:
         """Delete the rows of a range; of a large one all but the outermost, which it returns."""
         edges: list[bytes] = []
-        total = 0
+        total = parted = 0
         at = start
         most = READ_ROWS if threaded else STEP_ROWS
         while True:
@@ -381,12 +484,22 @@ class Reclaimer:
             if len(found) < most:
                 break
             at = found[-1] + b"\0"
+            if self.is_tight and total - parted >= TIGHT_ROWS:
+                parted = total
+                yield from self._compact_now(start, found[-1])
             yield False
         if total >= COMPACT_ROWS:
             return edges[0], edges[1]
         for row in edges:
             self._store.pending[row] = None
         return None
+
+    def _compact_now(self, start: bytes, stop: bytes) -> Iterator[bool]:
+        """Have a part of a range compacted, and wait for it: marks take room until they go."""
+        self._awaited = wanted = Compaction(start, stop, [])
+        self._compactions.appendleft(wanted)
+        while self._awaited is wanted:
+            yield True
 
     def _read(self, start: bytes, stop: bytes, most: int) -> Generator[bool, None, list[bytes]]:
         """The first rows of a dead range, read in the thread.
@@ -410,6 +523,10 @@ def _goes_on(work: Iterator[bool], deadline: float) -> bool:
 
 def _first_rows(reader: Reader, start: bytes, stop: bytes, most: int) -> list[bytes]:
     return list(islice(reader.scan_keys(start, stop), most))
+
+
+def _prefix_of(row: bytes) -> bytes:
+    return row[:2]
 
 
 def _span(prefix: bytes) -> Range:

@@ -3,18 +3,21 @@
 from collections.abc import Iterable
 from typing import Final
 
-from stratakv.encodings import members, zsets
-from stratakv.encodings.metas import HASH, SET, ZSET, Meta
+from stratakv.encodings import members, strings, zsets
+from stratakv.encodings.metas import HASH, PIECES, SET, STRING, ZSET, Meta
 from stratakv.encodings.txn import Txn
 from stratakv.encodings.zset_remote import open_zset
 
 VERSIONS: Final = {HASH: range(4), SET: range(4), ZSET: range(4)}
-"""The types that have several versions, and which."""
+"""The types whose version can be chosen. A string's follows from its length, unless it was written
+before there were pieces."""
 
 
 def reencode(txn: Txn, key: bytes, version: int) -> bool:
     """Move a key to a version; False if it has no such version, or is of it already."""
     meta = txn.find(key)
+    if meta is not None and meta.type == STRING:
+        return version == PIECES and strings.divided(txn, key, meta) is not meta
     if meta is None or version not in VERSIONS.get(meta.type, ()) or meta.encoding == version:
         return False
     if meta.encoding not in VERSIONS[meta.type]:

@@ -8,12 +8,13 @@ All integers are big-endian; `|` is concatenation.
     score8  = f64, sign bit flipped if positive, all bits flipped if negative
 
     "m#" | ns | h8 | key              meta of a key                     (see metas.py)
-    "s#" | path | member              a field, member or element
+    "s#" | path | member              a field, member, element or piece
     "k#" | path | score8 | member     a sorted set's order
     "i#" | path | index               a sorted set's long member
     "e#" | ns | u64 expire-ms | key   -> empty      finds due keys without a full scan
     "t#" | ns | u64 expire-ms | u64 version | key   -> empty      the same for fields of hashes
-    "g#" | ns | u64 version | key     -> u8 key-type | u8 encode-version      a dead incarnation
+    "g#" | ns | u64 version | key     -> u8 key-type | u8 encode-version [| u64 length of a string]
+                                                    a dead incarnation
     "n#" | ns                         -> u64 live keys
     "x#" | ns                         -> u64 live keys with an expire-time
     "d#" | ns                         -> empty      a dropped namespace, to be reclaimed
@@ -23,6 +24,8 @@ All integers are big-endian; `|` is concatenation.
     "!generation"                     -> u32 cache generation
     "!databases"                      -> the namespace name of each database, joined by ","
     "!namespaces"                     -> u64 namespaces handed out so far
+    "!remote"                         -> empty      there if a sorted set v3 was ever made
+    "!zset-store"                     -> the mark of this store in their Redis (see zset_marks.py)
 
 Invariants
 1. Rows of one key's incarnation share one path, so an incarnation is one range per prefix.
@@ -50,9 +53,13 @@ EXPIRY, GARBAGE, LIVE, EXPIRING, DROPPED = b"e#", b"g#", b"n#", b"x#", b"d#"
 LIBRARY, FIELD_EXPIRY = b"f#", b"t#"
 FORMAT_ROW, VERSION_ROW, GENERATION_ROW = b"!format", b"!version", b"!generation"
 DATABASES_ROW, NAMESPACES_ROW, REMOTE_ROW = b"!databases", b"!namespaces", b"!remote"
+ZSET_STORE_ROW = b"!zset-store"
 
 KEYED_PREFIXES = (META, SUB, ORDER, INDEX, EXPIRY, FIELD_EXPIRY, GARBAGE, LIVE, EXPIRING)
 """The prefixes that are followed by a namespace: all that a dropped namespace leaves behind."""
+
+PREFIXES = (*KEYED_PREFIXES, DROPPED, LIBRARY)
+"""All that a row may begin with, but for the single rows."""
 
 PATH_PREFIXES = (SUB, ORDER, INDEX)
 SUB_PREFIXES = frozenset(PATH_PREFIXES)
@@ -61,6 +68,8 @@ LAYOUT = 1
 LONG_MEMBER = 15
 """Sorted set members of so many bytes have an index of another name."""
 SEQUENCE_START = 1 << 63
+END = b"\xff" * 8
+"""Behind every row."""
 _ALL = (1 << 64) - 1
 
 

@@ -55,7 +55,7 @@ class Scores:
 
     def may_go_on(self) -> bool:
         """Whether it makes sense to look at those again that wait."""
-        if not self.waiting or not self._tier.storage.ready:
+        if not self.waiting or not self._tier.storage_usable:
             return False
         self.waiting = False
         return True
@@ -74,7 +74,7 @@ class Scores:
         """As `are_gone`, in steps: there may be many keys to look at."""
         if not self._keyspace.has_remote:
             return True
-        if row in self._stuck and not self._tier.storage.ready:
+        if row in self._stuck and not self._tier.storage_usable:
             return False
         removal = self._begin(row)
         if removal is not None:
@@ -121,7 +121,7 @@ class Scores:
         tier = self._tier
         name = tier.store_name(sub, len(ns))
         removal.open += 1
-        if tier.storage.ready and name not in tier.readers:
+        if tier.storage_usable and name not in tier.readers:
             tier.storage.ask((b"UNLINK", name), removal.answered)
         else:
             removal.answered(BYPASS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from stratakv.encodings import metas, rows
+from stratakv.encodings import metas, rows, strings
 from stratakv.encodings.metas import Meta
 from stratakv.encodings.txn import UNLIMITED, Txn
 
@@ -16,8 +16,8 @@ def stored_bytes(txn: Txn, key: bytes, samples: int) -> int | None:
     if meta is None:
         return None
     size = len(meta.row) + len(metas.encode(meta) or b"")
-    if not meta.sub:
-        return size
+    if meta.type == metas.STRING:
+        return size + (strings.length(meta) if meta.sub else 0)
     count = _count(meta)
     limit = samples if samples and count is not None else UNLIMITED
     for prefix in (meta.sub, meta.order, meta.index):

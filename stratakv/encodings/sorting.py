@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from stratakv import errors
-from stratakv.encodings import hashes, lists, rows, zset_order, zsets
+from stratakv.encodings import hashes, lists, rows, strings, zset_order, zsets
 from stratakv.encodings.keys import drained, paced
 from stratakv.encodings.metas import HASH, LIST, SET, STRING, ZSET, Meta
 from stratakv.encodings.numbers import parse_float
@@ -202,7 +202,7 @@ def _lookup(txn: Txn, pattern: bytes) -> Lookup:
 
 def _string(txn: Txn, key: bytes) -> bytes | None:
     meta = txn.find(key)
-    return meta.value if meta is not None and meta.type == STRING else None
+    return strings.whole(txn, meta) if meta is not None and meta.type == STRING else None
 
 
 def _field(txn: Txn, key: bytes, field: bytes) -> bytes | None:

@@ -98,6 +98,11 @@ def decode_consumer(key: bytes, raw: bytes) -> tuple[int, int]:
     return seen_ms, pending
 
 
+def encode_consumer(seen_ms: int, pending: int) -> bytes:
+    """The value of a consumer's row."""
+    return _CONSUMER.pack(seen_ms, pending)
+
+
 def decode_pending(key: bytes, number: int, raw: bytes) -> Pending:
     """A pending entry, out of its row."""
     if len(raw) < _PENDING_HEAD.size:
@@ -153,7 +158,7 @@ class Group:
         self.txn.put(self._sub + GROUPS + self.name, encode_group(facts))
         for consumer in self._consumers.values():
             if consumer is not None:
-                raw = _CONSUMER.pack(consumer.seen_ms, consumer.pending)
+                raw = encode_consumer(consumer.seen_ms, consumer.pending)
                 self.txn.put(self._consumer_row(consumer.name), raw)
 
     # consumers

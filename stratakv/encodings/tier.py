@@ -24,7 +24,8 @@ from typing import Any, Final
 
 from stratakv.encodings import rows
 from stratakv.encodings.metas import HASH, SET, ZSET, Meta
-from stratakv.errors import StoreUnavailable
+from stratakv.encodings.zset_marks import judge
+from stratakv.errors import StoreUnavailable, zset_store_away
 from stratakv.storage.cache.contract import Cache, NoCache, Word
 from stratakv.storage.store import Done
 
@@ -99,6 +100,12 @@ class Tier:
         self.storage: Cache = NoCache()
         self.storage_refusal = ""
         """Why the Redis of sorted sets v3 is not used although it is there."""
+        self.storage_known = False
+        """Whether it was looked at since it was connected."""
+        self.token = b""
+        """The mark of this store there (see zset_marks.py)."""
+        self.claim: Callable[[Callable[[], None]], None] | None = None
+        """Puts it there, while it is missing because it was never needed; calls back at the end."""
         self.on = False
         """Whether changes are followed at all."""
         self.usable = False
@@ -210,6 +217,26 @@ class Tier:
             yield b"UNLINK", name
         elif change.type == ZSET and not change.gone:
             yield from follow(name, change)
+
+    # the Redis of sorted sets v3
+
+    @property
+    def storage_usable(self) -> bool:
+        """Whether it is there, and is the one that has our scores."""
+        return self.storage.ready and self.storage_known and not self.storage_refusal
+
+    @property
+    def storage_reason(self) -> str:
+        """Why it is not usable."""
+        waiting = "it is being looked at" if self.storage.ready else "it is not connected"
+        return self.storage_refusal or waiting
+
+    def check_witness(self, mark: Any) -> None:
+        """See a mark that was read behind other replies; raises if those are worth nothing."""
+        refusal = judge((mark,), self.token)
+        if refusal:
+            self.storage_refusal = refusal
+            raise zset_store_away(refusal)
 
     # names
 

@@ -33,6 +33,10 @@ class TooLong(Exception):
     """The command needs more rows than one turn of the loop allows: run it over a PatientTxn."""
 
 
+class Uncovered(TooLong):
+    """A unit of work needs keys that it has not locked: it begins anew with a lock on all."""
+
+
 class Unanswered(TooLong):
     """The cache has to be asked first; with its replies the command can be run again."""
 
@@ -123,18 +127,20 @@ class Txn:
             self.keyspace.note_remote()
         version = self.keyspace.versions.next()
         row = old.row
-        sub = b"" if type_ == STRING else rows.sub_prefix(row, len(self.db.ns), version)
+        is_whole = type_ == STRING and not encoding
+        sub = b"" if is_whole else rows.sub_prefix(row, len(self.db.ns), version)
         meta = Meta(row, type_, encoding, version, expire_ms, extra, sub)
         self._replace(key, old, meta)
         return meta
 
     def assign(self, key: bytes, value: bytes, expire_ms: int = NO_EXPIRY) -> None:
-        """A string in place of whatever the key was: `create` for the hottest write.
+        """A short string in place of whatever the key was: `create` for the hottest write.
 
-        Over a string it is the same incarnation: without sub rows there is nothing to tell apart.
+        Over a short string it is the same incarnation: without sub rows there is nothing to tell
+        apart. Requires: the value is short enough for a meta (see strings.assign).
         """
         old = self.metas.get(key) or self.db.cache.get(key) or self._load(key)
-        if old.type == STRING:
+        if old.type == STRING and not old.encoding:
             meta = Meta(old.row, STRING, 0, old.version, expire_ms, value, b"")
             meta.charge = old.charge
             self.metas[key] = meta
@@ -214,12 +220,10 @@ class Txn:
         if old.type != new.type or old.version != new.version:
             self.live_change += (new.type != ABSENT) - (old.type != ABSENT)
             if old.sub:
-                if old.encoding and self.keyspace.tier.on:
+                if old.encoding and old.type != STRING and self.keyspace.tier.on:
                     self._note(old).gone = True
                 self.db.queue_garbage(old.version)
-                self.rows[rows.garbage_row(self.db.ns, old.version, key)] = bytes(
-                    (old.type, old.encoding)
-                )
+                self.rows[rows.garbage_row(self.db.ns, old.version, key)] = metas.obituary(old)
 
     def _reindex(self, key: bytes, old: Meta, new: Meta) -> None:
         ns = self.db.ns
@@ -246,6 +250,11 @@ class Txn:
     def put(self, row: bytes, value: bytes) -> None:
         """Write a sub row."""
         self.rows[row] = value
+
+    def forget(self, sub: bytes) -> None:
+        """Drop the writes to an incarnation that another has taken the place of."""
+        for row in [row for row in self.rows if row.startswith(sub)]:
+            del self.rows[row]
 
     def delete(self, row: bytes) -> None:
         """Delete a sub row."""
@@ -287,6 +296,24 @@ class Txn:
         """Say ahead how many rows will be touched: a long command turns patient at once."""
         if count > self.budget:
             raise TooLong
+
+    def spend(self, count: int) -> None:
+        """Work of about so many rows is done now: as `expect_work`, and it is remembered."""
+        self._spend(count)
+
+    def has_room(self, meta: Meta, size: int, most: int) -> bool:
+        """Whether so many bytes of the key's rows can be kept until the commit, beside others.
+
+        A Txn keeps little, since it does little.
+        """
+        return size <= most
+
+    def frozen(self, key: bytes) -> "Txn":
+        """Who reads the key's rows as they are now, after later writes too, if that can be.
+
+        A Txn ends with its command, so there is no later.
+        """
+        return self
 
     # the Redis tier
 
@@ -385,12 +412,13 @@ class Txn:
 
     def _changed_keys(self) -> list[bytes]:
         """The keys whose metas or sub rows this Txn has written, in order."""
-        changed = dict.fromkeys(self.metas)
+        return list(dict.fromkeys([*self.metas, *self._keys_of(self.rows)]))
+
+    def _keys_of(self, written: Overlay) -> Iterator[bytes]:
         ns_length = len(self.db.ns)
-        for row in self.rows:
+        for row in written:
             if row[:2] in rows.SUB_PREFIXES:
-                changed[rows.key_of_sub_row(row, ns_length)] = None
-        return list(changed)
+                yield rows.key_of_sub_row(row, ns_length)
 
     def discard(self) -> None:
         """Forget the writes: the command failed, and a failed command changes nothing."""

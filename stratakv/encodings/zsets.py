@@ -110,6 +110,9 @@ class Editor:
             changed = meta.with_extra(self.count)
             self._txn.save(self._key, changed)
             zset_order.keep(meta, changed)
+            if self.count < size(meta):
+                ranges = (meta.sub,) if meta.encoding else (meta.sub, meta.order)
+                self._txn.keyspace.note_deleted(ranges, size(meta) - self.count, self.count)
         else:
             self._txn.drop(self._key)
 
@@ -192,6 +195,7 @@ def remove(txn: Txn, key: bytes, names: Iterable[bytes]) -> int:
     prefetch(txn, meta, names)
     editor = Editor(txn, key, meta)
     before = editor.count
+    txn.expect_work(len(names))
     for member in names:
         score = editor.find(member)
         if score is not None:

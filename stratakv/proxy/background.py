@@ -10,8 +10,8 @@ from stratakv.encodings.globs import Matcher
 from stratakv.encodings.keyspace import Database
 from stratakv.encodings.patient import PatientTxn
 from stratakv.encodings.reencoding import reencode
-from stratakv.errors import CommandError, StoreUnavailable
-from stratakv.proxy.guards import LOCKED
+from stratakv.errors import CommandError, StoreUnavailable, quote
+from stratakv.proxy.locks import Lock, claim
 from stratakv.storage.store import Done, Overlay
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Reencoding:
                 self.seen += 1
                 self._change(key)
         except Exception:
-            log.exception("re-encoding %r ended early", self.pattern)
+            log.exception("re-encoding %s ended early", _shown(self.pattern))
         finally:
             self.running = False
 
@@ -77,19 +77,24 @@ class Reencoding:
 
     def _change(self, key: bytes) -> None:
         dispatcher = self._server.dispatcher
-        wanted = frozenset((key,))
-        dispatcher.guards.bits |= LOCKED
-        self._wait(lambda resume: dispatcher.locks.acquire(wanted, resume))
+        held: list[Lock] = []
+
+        def acquire(resume: Callable[[], None]) -> None:
+            def start(lock: Lock) -> None:
+                held.append(lock)
+                resume()
+
+            dispatcher.locks.acquire(claim([key]), start)
+
+        self._wait(acquire)
         try:
             self._wait(self._server.turns.flush_now)
             self.changed += self._reencode(key)
         except (CommandError, StoreUnavailable) as error:
             self.failed += 1
-            log.warning("%r was not re-encoded: %s", key, error)
+            log.warning("%s was not re-encoded: %s", _shown(key), error)
         finally:
-            dispatcher.locks.release(wanted)
-            if not dispatcher.locks:
-                dispatcher.guards.bits &= ~LOCKED
+            held[0].release()
 
     def _reencode(self, key: bytes) -> bool:
         keyspace = self._server.keyspace
@@ -140,6 +145,10 @@ class Reencoding:
 
     def _wait(self, subscribe: Callable[[Callable[[], None]], None]) -> None:
         self._server.patience.wait(subscribe)
+
+
+def _shown(raw: bytes) -> str:
+    return quote(raw).decode("latin-1")
 
 
 def _ignore(error: StoreUnavailable | None) -> None:

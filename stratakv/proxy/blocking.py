@@ -105,10 +105,19 @@ class BlockedClients:
     def __len__(self) -> int:
         return len(self._by_session)
 
+    @property
+    def timed(self) -> int:
+        """How many of them wait for a limited time."""
+        return sum(one.timer is not None for one in self._by_session.values())
+
     def park(
         self, session: "Session", entry: "Command", request: Request, reason: WouldBlock
     ) -> None:
-        """Let a client wait."""
+        """Let a client wait, unless it has gone: then nothing may be taken for it."""
+        session.waiting = True
+        if session.connection.has_ended:
+            session.connection.close_after_replies(session)
+            return
         database = session.txn.db.index
         places = list(dict.fromkeys((database, key) for key in reason.keys))
         blocked = Blocked(session, entry, request, places, reason)
@@ -121,7 +130,6 @@ class BlockedClients:
             waiting[session.id] = blocked
         if reason.seconds:
             blocked.timer = self._loop.call_later(reason.seconds, self._time_out, blocked)
-        session.waiting = True
 
     def _changed(self, database: int, key: bytes) -> None:
         self.ready[database, key] = None

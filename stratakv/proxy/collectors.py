@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from stratakv import __version__
 from stratakv.proxy.table import every_command
 from stratakv.proxy.tier_report import COUNTS, TRAFFIC, roles
+from stratakv.storage.usage import parse_levels
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -27,6 +28,13 @@ DURATIONS: Final = range(4, 25)
 """Shown bounds of durations: 16 microseconds to 17 seconds."""
 SIZES: Final = range(21)
 """Shown bounds of sizes: one row to a million."""
+LEVEL_DOCS: Final = {
+    "files": "Tables of a level.",
+    "bytes": "Bytes of a level, to the megabyte.",
+    "compaction_seconds": "Time of compactions into a level.",
+    "compaction_read_bytes": "Bytes that they read.",
+    "compaction_written_bytes": "Bytes that they wrote.",
+}
 BREAKER_STATES: Final = {"none": 0, "closed": 1, "half-open": 2, "open": 3}
 
 Bounds = list[tuple[str, float]]
@@ -104,6 +112,11 @@ class ClientCollector(Collector):
             "Clients cut because they did not read.",
             stats.output_limit_disconnections,
         )
+        yield counter(
+            "query_limit_disconnections",
+            "Clients cut because they sent too much at once.",
+            stats.query_limit_disconnections,
+        )
         yield counter("received_bytes", "Bytes from clients.", stats.bytes_in)
         yield counter("sent_bytes", "Bytes to clients.", stats.bytes_out)
         yield counter("long_commands", "Commands that ran in slices.", stats.long_commands)
@@ -145,6 +158,9 @@ class StoreCollector(Collector):
         yield counter("store_written_bytes", "Bytes of those rows.", stats.bytes)
         yield counter("store_stalls", "Commits that the engine held up.", stats.stalls)
         yield counter("store_failures", "Commits that the engine refused.", stats.failures)
+        seen = self._server.stats
+        yield counter("corruptions", "Reads that met a damaged place.", seen.corruptions)
+        yield gauge("store_damaged_places", "Damaged places met so far.", len(seen.damages))
         yield counter("commits_in_thread", "Commits written by the writer thread.", stats.threaded)
         yield gauge("commits_in_flight", "Commits under way.", len(store.inflight))
         yield histogram(
@@ -162,6 +178,30 @@ class StoreCollector(Collector):
         yield gauge("store_pressure_ratio", "1 when the engine stops writers.", self._pressure())
         refused = bool(self._server.dispatcher.guards.refusal)
         yield gauge("store_refuses_writes", "1 while writes are refused.", refused)
+        yield from self._disk()
+        yield from self._levels()
+
+    def _disk(self) -> Iterator[Metric]:
+        disk = self._server.disk.latest
+        yield gauge("disk_files", "Files of the data directory.", disk.files)
+        yield gauge("disk_bytes", "Bytes of the data directory.", disk.bytes)
+        yield gauge("disk_size_bytes", "Size of its file system.", disk.size)
+        yield gauge("disk_free_bytes", "Free bytes of its file system.", disk.free)
+
+    def _levels(self) -> Iterator[Metric]:
+        """LevelDB's own account, which is to the megabyte and the second."""
+        levels = parse_levels(self._server.store.engine.property("stats"))
+        for family, field in (
+            (GaugeMetricFamily, "files"),
+            (GaugeMetricFamily, "bytes"),
+            (CounterMetricFamily, "compaction_seconds"),
+            (CounterMetricFamily, "compaction_read_bytes"),
+            (CounterMetricFamily, "compaction_written_bytes"),
+        ):
+            metric = family(f"stratakv_leveldb_{field}", LEVEL_DOCS[field], labels=["level"])
+            for level in levels:
+                metric.add_metric([str(level.number)], getattr(level, field))
+            yield metric
 
     def _pressure(self) -> float:
         return self._server.store.engine.pressure() / 100
@@ -247,6 +287,8 @@ class TierCollector(Collector):
         for role, cache in roles(self._tier):
             states.add_metric([role], BREAKER_STATES[cache.state])
         yield states
+        refused = bool(self._tier.storage_refusal)
+        yield gauge("zset_store_refused", "1 if it evicts, was emptied or is another's.", refused)
         yield GaugeMetricFamily(
             "stratakv_tier_generation", "Generation of cache entries.", value=self._tier.generation
         )
@@ -280,6 +322,10 @@ class ServerCollector(Collector):
         info.add_metric([__version__, self._server.store.engine.name], 1)
         yield info
         yield gauge("start_time_seconds", "When it started.", self._server.stats.started)
+        use, watch = self._server.memory.look(), self._server.memory
+        yield gauge("memory_own_bytes", "Memory of the process's own.", use.own)
+        yield gauge("memory_mapped_bytes", "Resident pages of mapped files.", use.mapped)
+        yield gauge("memory_peak_bytes", "The most memory of its own so far.", watch.peak)
 
 
 def registry_of(server: "Server") -> CollectorRegistry:

@@ -1,7 +1,14 @@
-"""Names of Redis's configuration that clients and tools ask for, and that tune nothing here."""
+"""Names of Redis's configuration that clients and tools ask for, beside our own options.
 
+Nothing here answers OK and does nothing: a name is followed, or it asks for less than what is done
+anyway, or it is fixed, and then CONFIG SET takes what is the case already and refuses the rest with
+the reason.
+"""
+
+from dataclasses import dataclass
 from typing import Final
 
+from stratakv.encodings.keyspace import COMPACT_LIMITS
 from stratakv.proxy.config_values import (
     INT_MAX,
     LONG_MAX,
@@ -20,108 +27,174 @@ _POLICIES: Final = """
     volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random
     noeviction"""
 
-HIDDEN: Final[dict[str, tuple[str, Parse]]] = {
-    "key-load-delay": ("0", integer(-INT_MAX - 1, INT_MAX)),
-    "loading-process-events-interval-bytes": ("2097152", integer(1024, INT_MAX)),
-    "rdb-key-save-delay": ("0", integer(-INT_MAX - 1, INT_MAX)),
-    "use-exit-on-panic": ("no", yes_no),
-    "watchdog-period": ("0", integer(0, INT_MAX)),
-}
-"""Kept ones that CONFIG GET shows only to those who know their names."""
 
-KEPT: Final[dict[str, tuple[str, Parse]]] = {
-    "save": ("", save_points),
-    "appendonly": ("no", yes_no),
-    "appendfsync": ("everysec", one_of("everysec", "always", "no")),
-    "no-appendfsync-on-rewrite": ("no", yes_no),
-    "auto-aof-rewrite-percentage": ("100", integer(0, INT_MAX)),
-    "auto-aof-rewrite-min-size": ("67108864", _SIZES),
-    "aof-use-rdb-preamble": ("yes", yes_no),
-    "stop-writes-on-bgsave-error": ("yes", yes_no),
-    "rdbcompression": ("yes", yes_no),
-    "rdb-save-incremental-fsync": ("yes", yes_no),
-    "maxmemory": ("0", _SIZES),
-    "maxmemory-policy": ("noeviction", one_of(*_POLICIES.split())),
-    "maxmemory-samples": ("5", integer(1, INT_MAX)),
-    "maxmemory-clients": ("0", memory_or_percent),
-    "maxmemory-eviction-tenacity": ("10", integer(0, 100)),
-    "hash-max-listpack-entries": ("512", _COUNTS),
-    "hash-max-listpack-value": ("64", _SIZES),
-    "list-max-listpack-size": ("-2", integer(-INT_MAX - 1, INT_MAX)),
-    "list-compress-depth": ("0", integer(0, INT_MAX)),
-    "set-max-intset-entries": ("512", _COUNTS),
-    "zset-max-listpack-entries": ("128", _COUNTS),
-    "zset-max-listpack-value": ("64", _SIZES),
-    "stream-node-max-bytes": ("4096", _SIZES),
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A name with the one value that is true here, how others are read, and why refused."""
+
+    value: str
+    parse: Parse
+    reason: str
+
+
+def _fixed(reason: str, **settings: tuple[str, Parse]) -> dict[str, Fixed]:
+    return {
+        name.replace("_", "-"): Fixed(value, parse, reason)
+        for name, (value, parse) in settings.items()
+    }
+
+
+_INTEGER = integer(-INT_MAX - 1, INT_MAX)
+_NATURAL = integer(0, INT_MAX)
+_TRUTH = ("yes", yes_no)
+_FALSEHOOD = ("no", yes_no)
+
+FOLLOWED: Final[dict[str, tuple[str, Parse]]] = {
+    **{
+        name: (str(limit), _COUNTS if name.endswith("entries") else _SIZES)
+        for name, limit in COMPACT_LIMITS.items()
+    },
     "stream-node-max-entries": ("100", _COUNTS),
-    "hll-sparse-max-bytes": ("3000", _SIZES),
-    "loglevel": ("notice", one_of("debug", "verbose", "notice", "warning")),
-    "lazyfree-lazy-eviction": ("no", yes_no),
-    "lazyfree-lazy-expire": ("no", yes_no),
-    "lazyfree-lazy-server-del": ("no", yes_no),
-    "lazyfree-lazy-user-del": ("no", yes_no),
-    "lazyfree-lazy-user-flush": ("no", yes_no),
-    "lfu-log-factor": ("10", integer(0, INT_MAX)),
-    "lfu-decay-time": ("1", integer(0, INT_MAX)),
-    "active-expire-effort": ("1", integer(1, 10)),
-    "activerehashing": ("yes", yes_no),
-    "hz": ("10", lambda text: min(max(integer(0, INT_MAX)(text), 1), 500)),
-    "dynamic-hz": ("yes", yes_no),
-    "latency-tracking": ("yes", yes_no),
+    "latency-tracking": _TRUTH,
     "latency-tracking-info-percentiles": ("50 99 99.9", percentiles),
-    "oom-score-adj": ("no", one_of("no", "yes", "relative", "absolute")),
-    "min-replicas-to-write": ("0", integer(0, INT_MAX)),
-    "min-replicas-max-lag": ("10", integer(0, INT_MAX)),
-    "repl-timeout": ("60", integer(1, INT_MAX)),
-    "repl-backlog-size": ("1048576", memory(1)),
-    "tracking-table-max-keys": ("1000000", _COUNTS),
-    "acllog-max-len": ("128", _COUNTS),
-    "acl-pubsub-default": ("resetchannels", one_of("allchannels", "resetchannels")),
-    "activedefrag": ("no", yes_no),
-    "active-defrag-cycle-min": ("1", integer(1, 99)),
-    "active-defrag-cycle-max": ("25", integer(1, 99)),
-    "active-defrag-threshold-lower": ("10", integer(0, 1000)),
-    "active-defrag-threshold-upper": ("100", integer(0, 1000)),
-    "active-defrag-max-scan-fields": ("1000", integer(1, LONG_MAX)),
-    "active-defrag-ignore-bytes": ("104857600", memory(1)),
-    "aof-disable-auto-gc": ("no", yes_no),
-    "aof-load-truncated": ("yes", yes_no),
-    "aof-rewrite-incremental-fsync": ("yes", yes_no),
-    "aof-timestamp-enabled": ("no", yes_no),
-    "bind-source-addr": ("", str),
-    "crash-log-enabled": ("yes", yes_no),
-    "crash-memcheck-enabled": ("yes", yes_no),
-    "ignore-warnings": ("", str),
-    "jemalloc-bg-thread": ("yes", yes_no),
-    "masterauth": ("", str),
-    "masteruser": ("", str),
-    "proc-title-template": ("{title} {listen-addr} {server-mode}", str),
-    "propagation-error-behavior": ("ignore", one_of("ignore", "panic", "panic-on-replicas")),
-    "protected-mode": ("yes", yes_no),
-    "rdb-del-sync-files": ("no", yes_no),
-    "repl-backlog-ttl": ("3600", _COUNTS),
-    "repl-disable-tcp-nodelay": ("no", yes_no),
-    "repl-diskless-load": ("disabled", one_of("disabled", "on-empty-db", "swapdb")),
-    "repl-diskless-sync": ("yes", yes_no),
-    "repl-diskless-sync-delay": ("5", integer(0, INT_MAX)),
-    "repl-diskless-sync-max-replicas": ("0", integer(0, INT_MAX)),
-    "repl-ping-replica-period": ("10", integer(1, INT_MAX)),
-    "replica-announce-ip": ("", str),
-    "replica-announce-port": ("0", integer(0, 65535)),
-    "replica-announced": ("yes", yes_no),
-    "replica-ignore-disk-write-errors": ("no", yes_no),
-    "replica-ignore-maxmemory": ("yes", yes_no),
-    "replica-lazy-flush": ("no", yes_no),
-    "replica-priority": ("100", integer(0, INT_MAX)),
-    "replica-read-only": ("yes", yes_no),
-    "replica-serve-stale-data": ("yes", yes_no),
-    "sanitize-dump-payload": ("no", one_of("no", "yes", "clients")),
-    "shutdown-on-sigint": ("default", str),
-    "shutdown-on-sigterm": ("default", str),
-    "shutdown-timeout": ("10", integer(0, INT_MAX)),
-    **HIDDEN,
 }
-"""Accepted and remembered, without an effect: name -> (default, how a value is read)."""
+"""Those that have an effect and are not options: name -> (default, how a value is read).
+
+The limits of compact forms show in OBJECT ENCODING, which says how Redis would keep a value.
+"""
+
+SATISFIED: Final[dict[str, tuple[str, Parse]]] = {
+    "lazyfree-lazy-eviction": _FALSEHOOD,
+    "lazyfree-lazy-expire": _FALSEHOOD,
+    "lazyfree-lazy-server-del": _FALSEHOOD,
+    "lazyfree-lazy-user-del": _FALSEHOOD,
+    "lazyfree-lazy-user-flush": _FALSEHOOD,
+    "replica-lazy-flush": _FALSEHOOD,
+    "sanitize-dump-payload": ("no", one_of("no", "yes", "clients")),
+    "no-appendfsync-on-rewrite": _FALSEHOOD,
+    "active-expire-effort": ("1", integer(1, 10)),
+    "list-max-listpack-size": ("-2", _INTEGER),
+    "list-compress-depth": ("0", _NATURAL),
+    "stream-node-max-bytes": ("4096", _SIZES),
+}
+"""Whatever the value, more than it asks for is done: space is always reclaimed in the background,
+payloads are checked in full, the log is synced whatever else goes on, keys expire on time, and no
+node of a list or a stream is ever larger than one element."""
+
+HIDDEN: Final = {
+    "key-load-delay",
+    "loading-process-events-interval-bytes",
+    "rdb-key-save-delay",
+    "use-exit-on-panic",
+    "watchdog-period",
+}
+"""Names that CONFIG GET shows only to those who know them."""
+
+FIXED: Final[dict[str, Fixed]] = {
+    **_fixed(
+        "there are no snapshots: every write is in the store before its reply, and the option"
+        " durability says when it is synced",
+        save=("", save_points),
+        stop_writes_on_bgsave_error=_TRUTH,
+        rdbcompression=_TRUTH,
+        rdb_save_incremental_fsync=_TRUTH,
+        rdb_key_save_delay=("0", _INTEGER),
+        rdb_del_sync_files=_FALSEHOOD,
+        key_load_delay=("0", _INTEGER),
+        loading_process_events_interval_bytes=("2097152", integer(1024, INT_MAX)),
+    ),
+    **_fixed(
+        "the log is LevelDB's, which is neither rewritten nor tuned in this way",
+        auto_aof_rewrite_percentage=("100", _NATURAL),
+        auto_aof_rewrite_min_size=("67108864", _SIZES),
+        aof_use_rdb_preamble=_TRUTH,
+        aof_disable_auto_gc=_FALSEHOOD,
+        aof_load_truncated=_TRUTH,
+        aof_rewrite_incremental_fsync=_TRUTH,
+        aof_timestamp_enabled=_FALSEHOOD,
+    ),
+    **_fixed(
+        "keys are on disk and are never evicted; memory is bounded by meta-cache-bytes,"
+        " block-cache-bytes and write-buffer-bytes",
+        maxmemory=("0", _SIZES),
+        maxmemory_policy=("noeviction", one_of(*_POLICIES.split())),
+        maxmemory_samples=("5", integer(1, INT_MAX)),
+        maxmemory_eviction_tenacity=("10", integer(0, 100)),
+        lfu_log_factor=("10", _NATURAL),
+        lfu_decay_time=("1", _NATURAL),
+    ),
+    **_fixed(
+        "clients are not evicted; client-output-buffer-limit and client-query-buffer-limit bound"
+        " each of them",
+        maxmemory_clients=("0", memory_or_percent),
+    ),
+    **_fixed(
+        "there are no hash tables to rehash and no heap to defragment",
+        activerehashing=_TRUTH,
+        activedefrag=_FALSEHOOD,
+        active_defrag_cycle_min=("1", integer(1, 99)),
+        active_defrag_cycle_max=("25", integer(1, 99)),
+        active_defrag_threshold_lower=("10", integer(0, 1000)),
+        active_defrag_threshold_upper=("100", integer(0, 1000)),
+        active_defrag_max_scan_fields=("1000", integer(1, LONG_MAX)),
+        active_defrag_ignore_bytes=("104857600", memory(1)),
+        jemalloc_bg_thread=_TRUTH,
+    ),
+    **_fixed(
+        "the house is kept ten times a second, and what is due in time",
+        hz=("10", lambda text: min(max(_NATURAL(text), 1), 500)),
+        dynamic_hz=_TRUTH,
+    ),
+    **_fixed(
+        "there is no replication",
+        min_replicas_to_write=("0", _NATURAL),
+        min_replicas_max_lag=("10", _NATURAL),
+        repl_timeout=("60", integer(1, INT_MAX)),
+        repl_backlog_size=("1048576", memory(1)),
+        repl_backlog_ttl=("3600", _COUNTS),
+        repl_disable_tcp_nodelay=_FALSEHOOD,
+        repl_diskless_load=("disabled", one_of("disabled", "on-empty-db", "swapdb")),
+        repl_diskless_sync=_TRUTH,
+        repl_diskless_sync_delay=("5", _NATURAL),
+        repl_diskless_sync_max_replicas=("0", _NATURAL),
+        repl_ping_replica_period=("10", integer(1, INT_MAX)),
+        replica_announce_ip=("", str),
+        replica_announce_port=("0", integer(0, 65535)),
+        replica_announced=_TRUTH,
+        replica_ignore_disk_write_errors=_FALSEHOOD,
+        replica_ignore_maxmemory=_TRUTH,
+        replica_priority=("100", _NATURAL),
+        replica_read_only=_TRUTH,
+        replica_serve_stale_data=_TRUTH,
+        propagation_error_behavior=("ignore", one_of("ignore", "panic", "panic-on-replicas")),
+        masterauth=("", str),
+        masteruser=("", str),
+        bind_source_addr=("", str),
+    ),
+    **_fixed("client tracking does not exist here", tracking_table_max_keys=("1000000", _COUNTS)),
+    **_fixed(
+        "there is one user, who may do everything",
+        acllog_max_len=("128", _COUNTS),
+        acl_pubsub_default=("resetchannels", one_of("allchannels", "resetchannels")),
+    ),
+    **_fixed(
+        "what the process does in its last moments cannot be chosen",
+        crash_log_enabled=_TRUTH,
+        crash_memcheck_enabled=_TRUTH,
+        use_exit_on_panic=_FALSEHOOD,
+        watchdog_period=("0", _NATURAL),
+        shutdown_on_sigint=("default", str),
+        shutdown_on_sigterm=("default", str),
+        shutdown_timeout=("10", _NATURAL),
+    ),
+    **_fixed(
+        "it is for the service manager to choose",
+        oom_score_adj=("no", one_of("no", "yes", "relative", "absolute")),
+        proc_title_template=("{title} {listen-addr} {server-mode}", str),
+        ignore_warnings=("", str),
+    ),
+}
+"""What tunes things that do not exist here."""
 
 FACTS: Final = {
     "appendfilename": "appendonly.aof",

@@ -12,12 +12,21 @@ from time import monotonic, perf_counter
 from typing import Any, Final
 
 from stratakv import errors
-from stratakv.encodings.txn import ROW_BUDGET, TooLong, Unanswered
-from stratakv.errors import CommandError
+from stratakv.encodings.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered
+from stratakv.errors import CommandError, Damaged
 from stratakv.proxy.blocking import BlockedClients, WouldBlock
-from stratakv.proxy.guards import LOCKED, PAUSED, READ_ONLY, READY, WATCHED, Guards
+from stratakv.proxy.busy import BusyScripts
+from stratakv.proxy.guards import (
+    LOCKED,
+    PAUSED,
+    READ_ONLY,
+    READY,
+    WATCHED,
+    Guards,
+    may_write,
+)
 from stratakv.proxy.inquiries import Inquiry
-from stratakv.proxy.locks import KeyLocks
+from stratakv.proxy.locks import EVERYTHING, NOTHING, Claim, KeyLocks, Lock
 from stratakv.proxy.long_commands import LongCommand
 from stratakv.proxy.patience import Patience
 from stratakv.proxy.replies import BULK_HEADS, CRLF, INTEGERS, NO_REPLY, QUEUED, Status, made
@@ -61,7 +70,8 @@ class Dispatcher:
             for spelling in (name, name.upper(), name.capitalize())
         }
         self.guards = Guards(loop, self.resume)
-        self.locks = KeyLocks()
+        self.locks = KeyLocks(loop.call_soon, self.guards.lock)
+        self._busy = BusyScripts(loop, self.locks)
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
         self._serving = Serving(self, self.blocked, self.guards)
         self._unfinished: deque[Session] = deque()
@@ -191,9 +201,9 @@ class Dispatcher:
         txn.budget = ROW_BUDGET
         try:
             value = entry.handler(session, *request[len(entry.words) :])
-        except TooLong:
+        except TooLong as reason:
             txn.discard()
-            self.start_long(session, entry, request)
+            self.start_long(session, entry, request, widely=isinstance(reason, Uncovered))
             return NO_REPLY
         except WouldBlock as reason:
             txn.discard()
@@ -217,6 +227,8 @@ class Dispatcher:
         What follows may depend on it, so a reply that is made lazily is made now. `source` is who
         runs it, as MONITOR shows it, if not the client.
         """
+        if self.guards.bits & LOCKED:
+            self._check_cover(session, entry, request)
         shown = len(session.shown)
         started = perf_counter()
         try:
@@ -230,6 +242,10 @@ class Dispatcher:
             raise
         except WouldBlock as reason:
             value = reason.denied
+        except Damaged as failure:
+            if entry.is_write:
+                raise  # it may have written in part: the unit goes with it
+            value = self.failed(entry, failure)
         except Exception as failure:
             value = self.failed(entry, failure)
         self.count(session, entry, request, perf_counter() - started)
@@ -258,7 +274,9 @@ class Dispatcher:
     def failed(self, entry: Command, failure: Exception) -> CommandError:
         """The error reply of a command that raised; anything but a CommandError is our own bug."""
         entry.failed += 1
-        if not isinstance(failure, CommandError):
+        if isinstance(failure, Damaged):
+            failure = self._stats.count_damage(failure)
+        elif not isinstance(failure, CommandError):
             log.error("command %s failed", entry.name, exc_info=failure)
             failure = CommandError(b"ERR internal error; see the server's log")
         self._stats.count_error(failure)
@@ -336,11 +354,16 @@ class Dispatcher:
         if "no_multi" in entry.flags:
             self._reject(session, entry, CommandError(errors.NOT_IN_MULTI))
             return
-        session.transaction.queue.append((entry, request))
+        session.transaction.add(entry, request)
+        session.connection.check_query(session)
         session.reply(QUEUED)
 
     def _reject(self, session: Session, entry: Command, failure: CommandError) -> None:
+        """A command may not run. The transaction around it fails; if it is EXEC, at once."""
         entry.rejected += 1
+        if "final" in entry.traits:
+            session.end_transaction()
+            failure = errors.exec_abort(failure)
         self._stats.reject(session, failure)
 
     def _admit(self, session: Session, entry: Command, request: Request) -> bool:
@@ -349,6 +372,8 @@ class Dispatcher:
             self._serving.serve()
         guards = self.guards.bits
         failure = self._refusal(session, entry) if (session.guards or guards & READ_ONLY) else None
+        if failure is None and self._busy:
+            failure = self._busy_refusal(session, entry, request)
         if failure is None and self._must_wait(session, entry, request):
             return False
         session.begin_command()
@@ -368,8 +393,8 @@ class Dispatcher:
             return CommandError(errors.NO_AUTH)
         if session.guards & MONITORING and (entry.is_write or "readonly" in entry.flags):
             return CommandError(errors.MONITOR_AND_KEYS)
-        if self.guards.bits & READ_ONLY and entry.is_write:
-            return errors.misconf(self.guards.refusal)
+        if self.guards.refuses(entry):
+            return errors.misconf(self.guards.refusal, for_good=self.guards.refused_for_good)
         if session.guards & SUBSCRIBED and not session.resp3 and "subscriber" not in entry.traits:
             return errors.subscriber_only(entry.name)
         return None
@@ -381,8 +406,7 @@ class Dispatcher:
             return True
         return bool(
             self.guards.bits & LOCKED
-            and (entry.is_write or "unit" in entry.traits)
-            and not _is_queued(session, entry)
+            and _needs_locks(session, entry)
             and self.wait_for_locks(session, entry, request)
         )
 
@@ -400,46 +424,98 @@ class Dispatcher:
 
     def wait_for_locks(self, session: Session, entry: Command, request: Request) -> bool:
         """Whether a writer has to wait for a long one; it is resumed when the keys are free."""
-        keys = self._keys(session, entry, request)
-        if not self.locks.blocks(keys):
+        wanted = self._claim(session, entry, request)
+        if not self.locks.blocks(wanted):
             return False
         session.waiting = True
 
-        def granted() -> None:
-            self.locks.release(keys)
+        def start(lock: Lock) -> None:
+            self._busy.goes_on(lock)
             self.resume_soon(session)
 
-        self.locks.acquire(keys, granted)
+        def refuse(failure: CommandError) -> None:
+            if session.backlog:
+                session.backlog.popleft()
+                self._refuse(session, entry, failure)
+            self.resume_soon(session)
+
+        lock = self.locks.wait(wanted, start)
+        if not self.is_parked(session):
+            self._busy.waits(lock, refuse)
         return True
 
-    def _keys(self, session: Session, entry: Command, request: Request) -> frozenset[bytes]:
-        """What a command locks: keys by name, in whichever database (COPY and MOVE use two)."""
-        if "unit" in entry.traits and session.transaction is not None:
-            return frozenset(session.transaction.keys())
-        return frozenset(entry.find_keys(request))
+    def _busy_refusal(
+        self, session: Session, entry: Command, request: Request
+    ) -> CommandError | None:
+        """Why a writer does not wait: a script has run for too long already."""
+        if _needs_locks(session, entry) and "allow_busy" not in entry.flags:
+            return self._busy.refusal(self._claim(session, entry, request))
+        return None
 
-    def start_long(self, session: Session, entry: Command, request: Request) -> None:
-        """Run a command that is too long for a turn: lock, commit what is pending, go in slices."""
+    def _claim(self, session: Session, entry: Command, request: Request) -> Claim:
+        """What a command locks if it takes long: all that it touches, if it may write."""
+        if not may_write(session, entry, request):
+            return NOTHING
+        if session.transaction is not None and "unit" in entry.traits:
+            return session.transaction.claim()
+        return entry.claim(request)
+
+    def _check_cover(self, session: Session, entry: Command, request: Request) -> None:
+        """A command of a unit touches no key that others have locked; raises `Uncovered`.
+
+        Scripts may use keys that they have not named. A unit that has a lock touches nothing but
+        that, and one that has none, and ends within the turn, writes nothing that is locked.
+        """
+        touched = entry.claim(request)
+        if session.lock is not None:
+            if not session.lock.claim.covers(touched):
+                raise Uncovered
+        elif entry.is_write and self.locks.blocks(touched):
+            raise Uncovered
+
+    def start_long(
+        self, session: Session, entry: Command, request: Request, *, widely: bool = False
+    ) -> None:
+        """Run a command that is too long for a turn: lock, commit what is pending, go in slices.
+
+        `widely`: it needs keys that it does not name, so it gets a lock on everything.
+        """
         session.waiting = True
         self._stats.long_commands += 1
-        if not entry.is_write and "unit" not in entry.traits:
-            self._begin_long(session, entry, request, frozenset())
+        wanted = EVERYTHING if widely else self._claim(session, entry, request)
+        if not wanted:
+            self._begin_long(session, entry, request, None)
             return
-        keys = self._keys(session, entry, request)
-        self.guards.bits |= LOCKED
-        self.locks.acquire(keys, lambda: self._begin_long(session, entry, request, keys))
+
+        def start(lock: Lock) -> None:
+            self._busy.goes_on(lock)
+            self._begin_long(session, entry, request, lock)
+
+        def refuse(failure: CommandError) -> None:
+            self._reject(session, entry, failure)
+            self.resume_soon(session)
+
+        self._busy.waits(self.locks.acquire(wanted, start), refuse)
 
     def _begin_long(
-        self, session: Session, entry: Command, request: Request, keys: frozenset[bytes]
+        self, session: Session, entry: Command, request: Request, lock: Lock | None
     ) -> None:
-        task = LongCommand(self, session, entry, request, keys)
+        task = LongCommand(self, session, entry, request, lock)
+        if lock is not None and "unit" in entry.traits:
+            server = session.server
+            self._busy.began(
+                lock,
+                lambda: server.scripting.kind_for(session),
+                server.options.busy_reply_threshold / 1000,
+            )
         self._turns.flush_now(lambda: self._patience.start(task.run))
 
     def end_long(self, task: LongCommand) -> None:
-        """A long command has ended: free its keys and go on with its client."""
-        self.locks.release(task.keys)
-        if not self.locks:
-            self.guards.bits &= ~LOCKED
+        """A long command has ended: give its lock back and go on with its client."""
+        self.unlock(task)
+        if task.is_uncovered:
+            self.start_long(task.session, task.entry, task.request, widely=True)
+            return
         if task.blocked is not None:
             self.blocked.park(task.session, task.entry, task.request, task.blocked)
             return
@@ -447,6 +523,13 @@ class Dispatcher:
         if self.guards.bits & READY:
             self._serving.serve()
         self.resume(task.session)
+
+    def unlock(self, task: LongCommand) -> None:
+        """Give back the lock of a long command, if it still has one."""
+        lock, task.lock = task.lock, None
+        if lock is not None:
+            self._busy.ended(lock)
+            lock.release()
 
     @property
     def patience(self) -> Patience:
@@ -462,6 +545,11 @@ class Dispatcher:
 def _is_queued(session: Session, entry: Command) -> bool:
     """Whether the command is one that only takes its place between MULTI and EXEC."""
     return bool(session.guards & QUEUEING) and "immediate" not in entry.traits
+
+
+def _needs_locks(session: Session, entry: Command) -> bool:
+    """Whether the command may write now, so that it waits for those who have its keys locked."""
+    return (entry.is_write or "unit" in entry.traits) and not _is_queued(session, entry)
 
 
 def _append(session: Session, value: Any) -> None:

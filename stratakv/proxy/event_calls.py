@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from stratakv.encodings.keys import paced
 from stratakv.encodings.metas import Meta
 from stratakv.encodings.txn import Txn
 from stratakv.proxy.replies import NullArray, Stream
@@ -25,7 +26,10 @@ class Call:
         self.is_reader = "readonly" in entry.flags
         self.arguments = arguments
         self.keys = _keys(entry, arguments)
-        self.before: dict[bytes, Meta | None] = {key: txn.find(key) for key in self.keys}
+        txn.expect_work(len(self.keys))
+        self.before: dict[bytes, Meta | None] = {
+            key: txn.find(key) for key in paced(txn, self.keys)
+        }
         self._overdue = [
             key for key, meta in self.before.items() if meta is None and txn.is_overdue(key)
         ]
@@ -46,7 +50,7 @@ class Call:
         self._new = {key for key, old in self.before.items() if old is None and find(key)}
         rule(self)
         if self.name not in _MOVING:
-            for key in self.before:
+            for key in paced(self.txn, self.before):
                 self.tell_if_gone(key)
 
     def tell(self, kind: str, event: str, key: bytes) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from stratakv.encodings import metas, sets, zsets
+from stratakv.encodings import field_times, metas, sets, zsets
 from stratakv.encodings.metas import NO_EXPIRY
 from stratakv.errors import CommandError
 from stratakv.proxy.event_calls import DISCREET, Call, Rule
@@ -213,6 +213,57 @@ def _hexpire(call: Call) -> None:
         call.tell("h", "hpersist" if call.name == "hpersist" else "hexpire", call.keys[0])
 
 
+def _hgetdel(call: Call) -> None:
+    if any(value is not None for value in call.reply):
+        call.tell("h", "hdel", call.keys[0])
+
+
+def _hgetex(call: Call) -> None:
+    """The reply has the values; what became of their times is told by the fields."""
+    option = call.words(1)[0]
+    if option == b"PERSIST":
+        if any(at_ms >= 0 for at_ms in call.notes):
+            call.tell("h", "hpersist", call.keys[0])
+    elif option in EXPIRE_OPTIONS and any(value is not None for value in call.reply):
+        call.tell("h", _expired_or_gone(call), call.keys[0])
+
+
+def _hsetex(call: Call) -> None:
+    """A time in the past deletes the fields again, and a hash that was made for them."""
+    key = call.keys[0]
+    if not call.reply:
+        return
+    vanished = call.before[key] is None and call.txn.find(key) is None
+    if vanished:
+        call.tell_new(key)
+    call.tell("h", "hset", key)
+    if not EXPIRE_OPTIONS.isdisjoint(call.words(1)[: _fields_at(call)]):
+        call.tell("h", _expired_or_gone(call), key)
+    if vanished:
+        call.tell("g", "del", key)
+
+
+def _fields_at(call: Call) -> int:
+    """Where FIELDS stands behind the key; no option takes it for its value."""
+    return call.words(1).index(b"FIELDS")
+
+
+def _field_times(call: Call) -> list[int]:
+    """The times of the fields that HGETEX or HSETEX name."""
+    words = call.words(1)
+    meta = call.txn.find(call.keys[0]) if call.keys else None
+    if meta is None or meta.type != metas.HASH or b"FIELDS" not in words:
+        return []
+    step = 2 if call.name == "hsetex" else 1
+    named = call.arguments[words.index(b"FIELDS") + 3 :: step]
+    return field_times.times(call.txn, call.keys[0], named)
+
+
+def _expired_or_gone(call: Call) -> str:
+    """The fields have a time now, unless it had passed and they are deleted."""
+    return "hexpire" if any(at_ms >= 0 for at_ms in _field_times(call)) else "hdel"
+
+
 def _zadd(call: Call) -> None:
     """Only a score that has changed counts, which the reply does not tell."""
     if call.notes != _scores(call):
@@ -315,6 +366,9 @@ _OWN_RULES: Final[dict[str, Rule]] = {
     "bzmpop": partial(_mpop, "z"),
     "smove": _smove,
     **dict.fromkeys(("hexpire", "hpexpire", "hexpireat", "hpexpireat", "hpersist"), _hexpire),
+    "hgetdel": _hgetdel,
+    "hgetex": _hgetex,
+    "hsetex": _hsetex,
     "zadd": _zadd,
     "zincrby": _zadd,
     "geoadd": _zadd,
@@ -326,6 +380,7 @@ _OWN_RULES: Final[dict[str, Rule]] = {
 }
 PREPARED: Final[dict[str, Callable[[Call], Any]]] = {
     "smove": _was_member,
+    "hgetex": _field_times,
     **dict.fromkeys(("zadd", "zincrby", "geoadd"), _scores),
     "xadd": _length,
     **dict.fromkeys(("xreadgroup", "xclaim", "xautoclaim", "xgroup|delconsumer"), _consumers),

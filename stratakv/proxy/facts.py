@@ -23,8 +23,8 @@ CATEGORIES: Final = _CATEGORIES.split()
 
 _MEMBERS: Final = {
     "connection": """
-        ping echo auth hello select quit reset client|* command command|* wait readonly readwrite
-        asking""",
+        ping echo auth hello select quit reset client|* command command|* wait waitaof readonly
+        readwrite asking""",
     "dangerous": "info flushdb flushall swapdb role lastsave keys sort sort_ro restore",
     "admin": "role lastsave",
     "stream": """
@@ -49,7 +49,7 @@ _MEMBERS: Final = {
     "hash": """
         hset hmset hsetnx hget hmget hgetall hkeys hvals hlen hexists hdel hstrlen hincrby
         hincrbyfloat hscan hrandfield hexpire hpexpire hexpireat hpexpireat httl hpttl hexpiretime
-        hpexpiretime hpersist""",
+        hpexpiretime hpersist hgetex hsetex hgetdel""",
     "string": """
         set get getset getdel getex setex psetex setnx mset msetnx mget append strlen incr decr
         incrby decrby incrbyfloat getrange substr setrange lcs""",
@@ -68,11 +68,11 @@ _TIPS: Final = {
         ping flushdb flushall memory|purge function|flush function|delete function|restore
         function|load""",
     "request_policy:all_shards response_policy:agg_sum": "dbsize",
-    "request_policy:all_shards response_policy:agg_min": "wait",
+    "request_policy:all_shards response_policy:agg_min": "wait waitaof",
     "request_policy:all_shards nondeterministic_output_order": "keys",
     "request_policy:all_shards nondeterministic_output": "randomkey",
     "request_policy:all_nodes response_policy:all_succeeded": """
-        config|set slowlog|reset latency|reset script|flush script|load""",
+        config|set slowlog|reset latency|reset script|flush script|load client|setinfo""",
     "request_policy:all_shards response_policy:agg_logical_and": "script|exists",
     "request_policy:all_shards response_policy:one_succeeded": "script|kill function|kill",
     "request_policy:all_nodes response_policy:agg_sum nondeterministic_output": "slowlog|len",
@@ -89,11 +89,12 @@ _TIPS: Final = {
     "nondeterministic_output": """
         client|list client|info time lastsave ttl pttl object|idletime object|encoding object|freq
         object|refcount hscan hrandfield spop srandmember sscan zrandmember zscan cluster|info
-        cluster|nodes cluster|shards cluster|slots dump xadd xautoclaim xclaim xinfo|consumers
-        xpending xtrim""",
+        cluster|nodes cluster|shards cluster|slots cluster|links cluster|bumpepoch
+        cluster|count-failure-reports cluster|getkeysinslot cluster|replicas cluster|slaves dump
+        xadd xautoclaim xclaim xinfo|consumers xpending xtrim httl hpttl""",
     "nondeterministic_output_order": """
         command command|info command|list command|docs hgetall hkeys hvals smembers sinter sunion
-        sdiff function|list""",
+        sdiff function|list module|list""",
 }
 
 _KEY_FLAGS: Final = {
@@ -114,16 +115,16 @@ _KEY_FLAGS: Final = {
     "RW update": """
         expire pexpire expireat pexpireat persist setrange hset hmset zadd lset sinterstore,1
         geoadd xadd xsetid xack xclaim xgroup|setid hexpire hpexpire hexpireat hpexpireat
-        hpersist""",
+        hpersist hsetex""",
     "RW access update": """
-        move getset getex incr decr incrby decrby incrbyfloat setbit hincrby hincrbyfloat
+        move getset getex hgetex incr decr incrby decrby incrbyfloat setbit hincrby hincrbyfloat
         zincrby eval evalsha fcall""",
     "RW access update variable_flags": "set bitfield",
     "RW access": "pfcount pfdebug",
     "RW access insert": "pfmerge,1",
     "RW access delete": """
-        getdel spop zpopmin zpopmax zmpop bzpopmin bzpopmax bzmpop lpop rpop lmpop blpop brpop
-        blmpop rename,1 renamenx,1 smove,1 lmove,1 blmove,1 rpoplpush,1 brpoplpush,1""",
+        getdel hgetdel spop zpopmin zpopmax zmpop bzpopmin bzpopmax bzmpop lpop rpop lmpop blpop
+        brpop blmpop rename,1 renamenx,1 smove,1 lmove,1 blmove,1 rpoplpush,1 brpoplpush,1""",
     "RW delete": """
         hdel srem zrem zremrangebyrank zremrangebyscore zremrangebylex lrem ltrim xdel xtrim
         xgroup|destroy xgroup|delconsumer xautoclaim""",
@@ -161,7 +162,7 @@ _KEYS_BY_CONTENT: Final = "BY and GET name keys after what the sorted key holds"
 _NOTES: Final = {
     "set": "reads the key only with GET",
     "pfcount": "keeps its answer in the key",
-    "getex": "changes the time to live",
+    **dict.fromkeys(("getex", "hgetex"), "changes the time to live"),
     "bitfield": "reads, writes or both, as its operations say",
     "xadd": "may trim as well as add",
     **dict.fromkeys(("eval", "fcall"), "the script decides: reads and writes assumed"),

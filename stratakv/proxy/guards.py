@@ -34,6 +34,10 @@ class Guards:
         self.bits = 0
         self.refusal = ""
         """Why the store refuses writes."""
+        self.refused_for_good = False
+        """Whether it will go on to refuse them: it is damaged."""
+        self.deletes_only = False
+        """Whether it refuses only those that may grow: the disk is full."""
         self._monitors: list[Session] = []
         self._paused: list[Session] = []
         self._paused_until = 0.0
@@ -59,7 +63,7 @@ class Guards:
             self.unpause()
             return False
         if self._pauses_writes_only:
-            return _may_write(session, entry, request)
+            return may_write(session, entry, request)
         return True
 
     def pause(self, seconds: float, *, writes_only: bool) -> None:
@@ -83,10 +87,24 @@ class Guards:
         for session in paused:
             self._loop.call_soon(self._resume, session)
 
-    def refuse_writes(self, reason: str | None) -> None:
-        """Refuse writes with that reason, or accept them again with None."""
+    def lock(self, exist: bool) -> None:
+        """Whether there are locks on keys from now on."""
+        self.bits = self.bits | LOCKED if exist else self.bits & ~LOCKED
+
+    def refuse_writes(
+        self, reason: str | None, *, for_good: bool = False, deletes_only: bool = False
+    ) -> None:
+        """Refuse writes with that reason, or those that may grow; accept all again with None."""
         self.refusal = reason or ""
+        self.refused_for_good = for_good
+        self.deletes_only = deletes_only and bool(reason)
         self.bits = self.bits | READ_ONLY if reason else self.bits & ~READ_ONLY
+
+    def refuses(self, entry: Command) -> bool:
+        """Whether a command may not run because of the store."""
+        if not self.bits & READ_ONLY or not entry.is_write:
+            return False
+        return not self.deletes_only or "denyoom" in entry.flags
 
     def watch(self, session: Session) -> None:
         """MONITOR: show this session every command from now on."""
@@ -127,11 +145,11 @@ class Guards:
             session.shown.append(line)
 
 
-def _may_write(session: Session, entry: Command, request: Request) -> bool:
-    """Whether a pause of writes concerns a command: what Redis's replicas would hear of."""
+def may_write(session: Session, entry: Command, request: Request) -> bool:
+    """Whether a command may write: what Redis's replicas would hear of."""
     if entry.is_write:
         return True
-    if session.transaction is not None and {"unit", "immediate"} <= entry.traits:  # EXEC
-        return any(_may_write(session, *queued) for queued in session.transaction.queue)
+    if session.transaction is not None and "final" in entry.traits:
+        return any(may_write(session, *queued) for queued in session.transaction.queue)
     scripting = session.server.scripting
     return "replicates" in entry.traits and not scripting.is_read_only(entry.name, request)

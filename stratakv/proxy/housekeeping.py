@@ -7,11 +7,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.reclaim import Compaction, Reclaimer
-from stratakv.errors import StoreUnavailable
+from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
+from stratakv.proxy.locks import claim
 from stratakv.proxy.session import SUBSCRIBED
 from stratakv.proxy.table import every_command
 
@@ -28,7 +29,17 @@ REST_SECONDS: Final = 0.004
 """The pause between two slices while there is more to reclaim: a fifth of the loop's time."""
 IDLE_SECONDS: Final = 1.0
 """How often the files are looked after when nothing is written; LevelDB may still compact."""
+COMPACTION_REST: Final = 3.0
+"""After a compaction, so many times its duration pass before the next: it takes a core and the disk
+from the others."""
 MEND_SECONDS: Final = 1.0
+MEND_SOON_SECONDS: Final = 0.02
+"""Until the first try, and between two looks whether others are still in the engine."""
+DEAD_SECONDS: Final = 1.0
+LOGGED_ROWS: Final = 1000
+"""Fewer reclaimed rows are worth a line for the curious only."""
+DAMAGE_SECONDS: Final = 60.0
+"""How long reclaiming rests when what it needs cannot be read: expired keys are hidden anyway."""
 
 
 class Lag:
@@ -66,8 +77,8 @@ class Lag:
 class Chore:
     """Work on the engine in a thread, once at a time; a failure is logged."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, level: int, complaint: str) -> None:
-        self._loop = loop
+    def __init__(self, server: "Server", level: int, complaint: str) -> None:
+        self._server = server
         self._level = level
         self._complaint = complaint
         self.running = False
@@ -75,7 +86,7 @@ class Chore:
     def start(self, work: Callable[[], None]) -> None:
         """Begin. Requires: it is not running."""
         self.running = True
-        self._loop.run_in_executor(None, work).add_done_callback(self._done)
+        self._server.in_thread(work).add_done_callback(self._done)
 
     def _done(self, future: "asyncio.Future[None]") -> None:
         self.running = False
@@ -89,48 +100,62 @@ class Housekeeper:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._loop = server.loop
-        self._reader = ThreadPoolExecutor(1, "reclaim")
         self.reclaimer = Reclaimer(
-            server.keyspace, is_locked=self._is_locked, executor=self._reader
+            server.keyspace, is_locked=self._is_locked, executor=server.store.threads
         )
         self.active_expire = True
         self._stopped = False
         self._synced_rows = 0
-        self._syncing = Chore(server.loop, logging.ERROR, "cannot sync the log")
+        self._syncing = Chore(server, logging.ERROR, "cannot sync the log")
         self._tidied_rows = -1
         self._tidied_at = 0.0
-        self._tidying = Chore(server.loop, logging.WARNING, "cannot look after the tables")
+        self._tidying = Chore(server, logging.WARNING, "cannot look after the tables")
+        self._looked_for_dead_at = 0.0
         self._compacting = False
+        self._compacting_since = 0.0
+        self._compact_after = 0.0
         self._mending = False
+        self._logged_rows = 0
         self.lag = Lag(server.loop)
 
     def start(self) -> None:
         """Begin; runs until `stop`."""
+        self._server.memory.start()
         self.lag.start()
         self._loop.call_later(TICK_SECONDS, self._tick)
         self._loop.call_soon(self._reclaim)
+        if self._server.store.engine.lacks_room():
+            self._admit_writes()
 
     def stop(self) -> None:
-        """No more work from now on."""
+        """Begin no more work from now on; what runs in threads is joined when the store closes."""
         self._stopped = True
         self.lag.stopped = True
-        self._reader.shutdown()
 
     def _is_locked(self, database: int, key: bytes) -> bool:
         locks = self._server.dispatcher.locks
-        return bool(locks) and locks.blocks([key])
+        return bool(locks) and locks.blocks(claim([key]))
 
     def _tick(self) -> None:
         if self._stopped:
             return
         self._server.stats.loop_lag_seconds = self.lag.last_seconds
         self._loop.call_later(TICK_SECONDS, self._tick)
+        self._server.memory.look()
         self._server.stats.sample(sum(entry.calls for entry in every_command()))
         self._cut_idle_clients()
+        self._cut_dead_clients()
         self._server.output_limits.check_again()
         self._sync_every_second()
         self._server.tiering.check()
+        self._free_leftovers()
         self._tidy()
+
+    def _free_leftovers(self) -> None:
+        """Turns free a little of what is no longer used; without turns it is done here."""
+        end = time.perf_counter() + SLICE_SECONDS
+        while self._server.keyspace.free_some() and time.perf_counter() < end:
+            pass
 
     def _tidy(self) -> None:
         """Let the engine look after its files, in a thread: often while there are writes."""
@@ -138,7 +163,11 @@ class Housekeeper:
         is_idle = store.stats.rows == self._tidied_rows and now < self._tidied_at + IDLE_SECONDS
         if not self._tidying.running and not is_idle:
             self._tidied_rows, self._tidied_at = store.stats.rows, now
-            self._tidying.start(store.engine.tidy)
+            self._tidying.start(self._look_after_files)
+
+    def _look_after_files(self) -> None:
+        self._server.store.engine.tidy()
+        self._server.disk.look_if_due()
 
     # expiry and reclaiming
 
@@ -149,6 +178,10 @@ class Housekeeper:
         delay = TICK_SECONDS
         try:
             delay = self._reclaim_slice()
+        except Damaged as damaged:
+            self._server.stats.count_damage(damaged)
+            self.reclaimer.reset()
+            delay = DAMAGE_SECONDS
         except Exception:  # a corrupt row, say: the other keys still expire
             log.exception("reclaiming failed; it begins again")
             self.reclaimer.reset()
@@ -159,29 +192,47 @@ class Housekeeper:
         server = self._server
         more = False
         self._compact()
-        if not server.dispatcher.guards.refusal:
+        guards = server.dispatcher.guards
+        if not guards.refusal or guards.deletes_only:
             server.turns.begin_background()
             more = self.reclaimer.work(
                 time.perf_counter() + SLICE_SECONDS, expire=self.active_expire
             )
             server.stats.expired_keys = self.reclaimer.expired_keys
             server.stats.reclaimed_rows = self.reclaimer.reclaimed_rows
+            if not more:
+                self._log_reclaimed()
         return REST_SECONDS if more else self.reclaimer.idle_seconds(TICK_SECONDS)
+
+    def _log_reclaimed(self) -> None:
+        """The queue of the dead is through for now: say what that was."""
+        count = self.reclaimer.reclaimed_rows - self._logged_rows
+        if count:
+            self._logged_rows += count
+            level = logging.INFO if count >= LOGGED_ROWS else logging.DEBUG
+            log.log(level, "reclaimed %d rows of deleted keys", count)
 
     def _compact(self) -> None:
         """Give the space of a large deleted range back to the disk, in a thread."""
         store = self._server.store
         if self._compacting or store.pending or store.busy:
             return
+        if self._loop.time() < self._compact_after and not self.reclaimer.is_tight:
+            return
         wanted = self.reclaimer.next_compaction()
         if wanted is None:
             return
         self._compacting = store.compacting = True
-        future = self._loop.run_in_executor(None, store.engine.compact, wanted.start, wanted.stop)
+        self._compacting_since = self._loop.time()
+        log.info("compacting %d bytes of tables", store.engine.size(wanted.start, wanted.stop))
+        future = self._server.in_thread(partial(store.compact, wanted.start, wanted.stop))
         future.add_done_callback(lambda done: self._compacted(done, wanted))
 
     def _compacted(self, future: "asyncio.Future[None]", done: Compaction) -> None:
         self._compacting = self._server.store.compacting = False
+        now = self._loop.time()
+        log.info("compacted in %.3f s", now - self._compacting_since)
+        self._compact_after = now + COMPACTION_REST * (now - self._compacting_since)
         if self._stopped:
             return
         self._server.turns.begin_background()
@@ -206,24 +257,48 @@ class Housekeeper:
         self.reclaimer.reset()
         if not self._mending:
             self._mending = True
-            self._loop.call_later(MEND_SECONDS, self._try_to_mend)
+            self._loop.call_later(MEND_SOON_SECONDS, self._try_to_mend)
 
     def _try_to_mend(self) -> None:
         server = self._server
-        if server.store.busy or server.patience.running or self.reclaimer.is_reading:
-            self._loop.call_later(MEND_SECONDS, self._try_to_mend)
+        if self._stopped:
+            return
+        if server.store.busy or server.patience.running or server.store.threads.working:
+            self._loop.call_later(MEND_SOON_SECONDS, self._try_to_mend)
             return
         try:
             server.store.engine.reopen()
             server.keyspace.probe()
+            server.keyspace.abandon()
+        except (StoreDamaged, Damaged) as damage:
+            server.dispatcher.guards.refuse_writes(str(damage), for_good=True)
+            log.error("the store is damaged and stays closed to writes: %s", damage)
+            return
         except StoreUnavailable as error:
             server.dispatcher.guards.refuse_writes(str(error))
             self._loop.call_later(MEND_SECONDS, self._try_to_mend)
             return
         self._mending = False
-        server.keyspace.abandon()
-        server.dispatcher.guards.refuse_writes(None)
-        log.warning("the store accepts writes again")
+        self._admit_writes()
+
+    def _admit_writes(self) -> None:
+        """Accept all writes, or on a full disk those that delete, until there is room again."""
+        reason = self._server.store.engine.lacks_room()
+        self._server.dispatcher.guards.refuse_writes(reason, deletes_only=True)
+        self.reclaimer.is_tight = bool(reason)
+        if reason:
+            log.warning("only deleting is possible: %s", reason)
+            self._loop.call_later(MEND_SECONDS, self._look_for_room)
+        else:
+            log.warning("the store accepts writes again")
+
+    def _look_for_room(self) -> None:
+        if self._stopped or self._mending:
+            return
+        if self._server.store.engine.regain_room():
+            self._admit_writes()
+        else:
+            self._loop.call_later(MEND_SECONDS, self._look_for_room)
 
     # clients
 
@@ -237,3 +312,20 @@ class Housekeeper:
             if session.last_active < oldest and not spared:
                 session.closing = True
                 session.connection.close()
+
+    def _cut_dead_clients(self) -> None:
+        """Notice the end of clients that are not read, once a second.
+
+        One that has sent its last request is served, unless it waits for others.
+        """
+        now = self._loop.time()
+        if now < self._looked_for_dead_at + DEAD_SECONDS:
+            return
+        self._looked_for_dead_at = now
+        for session in list(self._server.sessions.values()):
+            connection = session.connection
+            if connection.is_paused and (
+                connection.is_broken
+                or (self._server.dispatcher.is_parked(session) and not connection.is_alive)
+            ):
+                connection.abort()

@@ -8,13 +8,16 @@ replicas, scripts) is left out, or constant where tools insist on it. Sections `
 import os
 import platform
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import __version__
+from stratakv.encodings.expiry_times import average_ttl_ms
 from stratakv.encodings.lookups import LOOKUPS
 from stratakv.proxy import tier_report
+from stratakv.proxy.memory import MemoryUse
 from stratakv.proxy.table import TABLE, Command
 
 if TYPE_CHECKING:
@@ -46,20 +49,6 @@ def human(size: float) -> str:
         if size < 1024 or unit == "T":
             break
     return f"{size:.2f}{unit}"
-
-
-def resident_bytes() -> int:
-    """The memory that the process occupies."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * _PAGE
-    except OSError:  # not on Linux
-        return peak_bytes()
-
-
-def peak_bytes() -> int:
-    """The most memory that the process ever occupied."""
-    return max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, 1)
 
 
 def _sizes(sizes: Fields) -> Fields:
@@ -95,8 +84,8 @@ def _server(server: "Server") -> Fields:
         "hz": 10,
         "configured_hz": 10,
         "lru_clock": int(time.time()) & 0xFFFFFF,
-        "executable": "stratakv",
-        "config_file": "",
+        "executable": os.path.abspath(sys.argv[0]),
+        "config_file": server.options.config,
         "io_threads_active": 0,
     }
 
@@ -112,34 +101,55 @@ def _clients(server: "Server") -> Fields:
         "blocked_clients": len(server.dispatcher.blocked) + server.dispatcher.guards.held,
         "waiting_clients": sum(session.waiting for session in sessions),
         "tracking_clients": 0,
-        "clients_in_timeout_table": 0,
+        "clients_in_timeout_table": server.dispatcher.blocked.timed,
     }
 
 
 def _memory(server: "Server") -> Fields:
-    used, peak = resident_bytes(), peak_bytes()
-    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
-    limit = int(server.settings.show("maxmemory"))
+    use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
+    lua = server.scripting.memory()
     cached = sum(database.cached_bytes for database in server.keyspace.databases)
     return {
-        **_sizes({"used_memory": used, "used_memory_rss": used, "used_memory_peak": peak}),
-        "used_memory_peak_perc": f"{used / peak * 100:.2f}%",
-        "used_memory_overhead": used - min(used, cached),
-        "used_memory_startup": 0,
+        **_sizes({"used_memory": use.own, "used_memory_rss": use.resident}),
+        **_sizes({"used_memory_peak": peak}),
+        "used_memory_peak_perc": f"{use.own / peak * 100:.2f}%",
+        "used_memory_overhead": use.own - min(use.own, cached),
+        "used_memory_startup": startup,
         "used_memory_dataset": cached,
-        "used_memory_dataset_perc": f"{cached / used * 100:.2f}%",
-        **_sizes({"total_system_memory": total}),
-        **_sizes({"used_memory_lua": 0, "used_memory_scripts": 0, "maxmemory": limit}),
+        "used_memory_dataset_perc": f"{share_of_dataset(server, use):.2f}%",
+        **_sizes({"used_memory_mapped": use.mapped}),
+        **_sizes({"total_system_memory": os.sysconf("SC_PHYS_PAGES") * _PAGE}),
+        **_sizes({"used_memory_lua": lua.eval_states}),
+        "used_memory_vm_eval": lua.eval_states,
+        "used_memory_scripts_eval": lua.scripts,
         "number_of_cached_scripts": len(server.scripting.scripts),
+        "number_of_functions": lua.function_count,
+        "number_of_libraries": lua.library_count,
+        "used_memory_vm_functions": lua.function_states,
+        **_sizes({"used_memory_vm_total": lua.eval_states + lua.function_states}),
+        "used_memory_functions": lua.libraries,
+        **_sizes({"used_memory_scripts": lua.scripts + lua.libraries, "maxmemory": 0}),
         "maxmemory_policy": server.settings.show("maxmemory-policy"),
-        "mem_fragmentation_ratio": "1.00",
-        "mem_fragmentation_bytes": 0,
+        "mem_fragmentation_ratio": f"{use.resident / use.own:.2f}",
+        "mem_fragmentation_bytes": use.mapped,
         "mem_clients_slaves": 0,
-        "mem_clients_normal": sum(s.connection.unsent for s in server.sessions.values()),
+        "mem_clients_normal": mem_clients(server),
         "mem_allocator": "python",
         "active_defrag_running": 0,
-        "lazyfree_pending_objects": 0,
+        "lazyfree_pending_objects": server.housekeeper.reclaimer.backlog(),
     }
+
+
+def share_of_dataset(server: "Server", use: MemoryUse) -> float:
+    """What share of the memory that clients caused holds keys, in percent."""
+    cached = sum(database.cached_bytes for database in server.keyspace.databases)
+    return min(100.0, cached / max(use.own - server.memory.startup, cached, 1) * 100)
+
+
+def mem_clients(server: "Server") -> int:
+    """Bytes that clients have sent in part, or not read yet."""
+    connections = [session.connection for session in server.sessions.values()]
+    return sum(one.unsent + one.unparsed for one in connections)
 
 
 def _persistence(server: "Server") -> Fields:
@@ -154,7 +164,7 @@ def _persistence(server: "Server") -> Fields:
         "rdb_last_bgsave_time_sec": -1,
         "rdb_current_bgsave_time_sec": -1,
         "rdb_last_cow_size": 0,
-        "aof_enabled": 0,
+        "aof_enabled": int(server.settings.show("appendonly") == "yes"),
         "aof_rewrite_in_progress": 0,
         "aof_rewrite_scheduled": 0,
         "aof_last_rewrite_time_sec": -1,
@@ -186,7 +196,8 @@ def _stats(server: "Server") -> Fields:
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": 0,
         "evicted_keys": 0,
-        "evicted_clients": stats.output_limit_disconnections,
+        "evicted_clients": 0,
+        "client_output_buffer_limit_disconnections": stats.output_limit_disconnections,
         "keyspace_hits": max(0, lookups - missed),
         "keyspace_misses": missed,
         "pubsub_channels": len(server.pubsub.channels.sessions),
@@ -294,7 +305,10 @@ def _cluster(server: "Server") -> Fields:
 
 def _keyspace(server: "Server") -> Fields:
     return {
-        f"db{database.index}": f"keys={database.live},expires={database.expiring},avg_ttl=0"
+        f"db{database.index}": (
+            f"keys={database.live},expires={database.expiring},"
+            f"avg_ttl={average_ttl_ms(server.keyspace, database)}"
+        )
         for database in server.keyspace.databases
         if database.live
     }
@@ -307,7 +321,9 @@ def _store(server: "Server") -> Fields:
         "store_engine": store.engine.name,
         "store_durability": server.options.durability,
         "store_directory": server.options.dir,
-        "store_disk_bytes": store.engine.size(b"\x00", b"\xff" * 8),
+        "store_disk_files": server.disk.latest.files,
+        "store_disk_bytes": server.disk.latest.bytes,
+        "store_disk_free_bytes": server.disk.latest.free,
         "store_pressure": store.engine.pressure(),
         "store_batches": stats.batches,
         "store_rows_written": stats.rows,
@@ -315,6 +331,8 @@ def _store(server: "Server") -> Fields:
         "store_stalls": stats.stalls,
         "store_threaded_batches": stats.threaded,
         "store_failures": stats.failures,
+        "store_corruptions": server.stats.corruptions,
+        "store_damaged_places": len(server.stats.damages),
         "store_batches_in_flight": len(store.inflight),
         "store_accepts_writes": int(not server.dispatcher.guards.refusal),
         "store_refusal": server.dispatcher.guards.refusal,

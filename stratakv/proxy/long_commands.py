@@ -8,12 +8,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from stratakv import errors
-from stratakv.encodings.patient import PatientTxn
-from stratakv.encodings.txn import Txn
-from stratakv.errors import StoreUnavailable
+from stratakv.encodings.patient import MANY, PatientTxn
+from stratakv.encodings.txn import Txn, Uncovered
+from stratakv.errors import StoreDamaged, StoreUnavailable
 from stratakv.proxy.blocking import WouldBlock
 from stratakv.proxy.guards import WATCHED
-from stratakv.proxy.replies import Keyed, Stream
+from stratakv.proxy.locks import Lock
 from stratakv.proxy.requests import Request
 from stratakv.proxy.session import MUTED, Session
 from stratakv.proxy.table import Command
@@ -32,41 +32,55 @@ class LongCommand:
         session: Session,
         entry: Command,
         request: Request,
-        keys: frozenset[bytes],
+        lock: Lock | None,
     ) -> None:
         self._dispatcher = dispatcher
         self._patience = dispatcher.patience
         self.session = session
         self.entry = entry
         self.request = request
-        self.keys = keys
+        self.lock = lock
+        """None for a reader."""
         self.seconds = 0.0
         self.blocked: WouldBlock | None = None
         """Set if there is nothing at the keys yet: the client is to wait."""
+        self.is_uncovered = False
+        """Set if it is to begin anew with a lock on everything."""
+        self._is_underway = False
+        """Whether a part of the reply is out."""
 
     def run(self) -> None:
-        """Work to the end; whatever happens, the keys are freed and the client goes on."""
+        """Work to the end; whatever happens, the lock is given back and the client goes on."""
         started = perf_counter()
         keyspace = self.session.txn.keyspace
         snapshot = keyspace.store.engine.snapshot()
         txn = PatientTxn(
             keyspace, self.session.txn.db, snapshot, self._patience.pause, self._write_rows
         )
+        self.session.lock = self.lock
         try:
             self._answer(txn)
         except WouldBlock as reason:
             txn.discard()
             self.blocked = reason
+        except Uncovered:
+            txn.discard()
+            self.is_uncovered = True
         except Exception as failure:
             txn.discard()
             self.session.reply(self._dispatcher.failed(self.entry, failure))
+            if self._is_underway:
+                self.session.closing = True  # the rest of the reply will never come
         finally:
             txn.close()
             snapshot.close()
+            self.session.lock = None
             self._show()
             self.seconds = perf_counter() - started
             self.session.server.turns.touch(self.session)
             self._dispatcher.end_long(self)
+            if len(self.request) > MANY and self.blocked is None and not self.is_uncovered:
+                keyspace.cast_off(self.request)
 
     def _show(self) -> None:
         """MONITOR: others than these were shown when they were admitted."""
@@ -87,6 +101,7 @@ class LongCommand:
         if txn.changed:
             self._commit(txn)
             txn.confirm()
+        self._dispatcher.unlock(self)  # others need not wait until the client has read its reply
         if session.guards & MUTED:
             return
         session.interjections = []
@@ -99,14 +114,15 @@ class LongCommand:
     def _send(self, txn: PatientTxn, value: Any) -> None:
         """Put the reply out, a long one in pieces."""
         session = self.session
-        for chunk in session.encoding.chunks(value):
+        for number, chunk in enumerate(session.encoding.chunks(value)):
+            if number:
+                self._wait_until_sent()
             session.out.append(chunk)
+            self._is_underway = True
             session.server.turns.touch(session)
             txn.breathe()
             if session.closing:
                 return
-            if type(value) in (Stream, Keyed):
-                self._wait_until_sent()
 
     def _wait_until_sent(self) -> None:
         """Give a slow reader time: a long reply is made no faster than it is read."""
@@ -118,6 +134,9 @@ class LongCommand:
         """Publish in a commit of its own, and wait for it."""
         keyspace = txn.keyspace
 
+        if isinstance(txn, PatientTxn):
+            txn.conclude()
+
         def publish(done: Done) -> None:
             keyspace.commit(_ignore)
             txn.apply()
@@ -126,7 +145,10 @@ class LongCommand:
         self._wait_for_store(publish)
 
     def _write_rows(self, rows: Overlay) -> None:
-        """Write rows that nobody can see yet, and wait for it."""
+        """Write rows that nobody can see yet, and wait for it; they need room."""
+        refusal = self._dispatcher.guards.refusal
+        if refusal:
+            raise errors.misconf(refusal)
         store = self.session.txn.store
         self._wait_for_store(lambda done: store.submit(rows, done))
 
@@ -143,7 +165,7 @@ class LongCommand:
 
         self._patience.wait(subscribe)
         if outcome[0] is not None:
-            raise errors.misconf(str(outcome[0]))
+            raise errors.misconf(str(outcome[0]), for_good=isinstance(outcome[0], StoreDamaged))
 
 
 def _ignore(error: StoreUnavailable | None) -> None:

@@ -42,6 +42,7 @@ class MetricsServer:
         self._exposition: Exposition | None = None
         self._listener: asyncio.Server | None = None
         self._connections = 0
+        self._at_work: set[asyncio.Task[None]] = set()
         self.port = 0
 
     async def listen(self) -> None:
@@ -60,12 +61,17 @@ class MetricsServer:
         self.port = self._listener.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and whatever is being answered: it may ask the engine."""
         if self._listener is not None:
             self._listener.close()
+        for task in self._at_work:
+            task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, whatever comes."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._at_work.add(task)
         self._connections += 1
         writer.transport.set_write_buffer_limits(0)  # so that drain() waits for the last byte
         try:
@@ -74,6 +80,7 @@ class MetricsServer:
         except Exception:
             log.exception("an HTTP request failed")
         finally:
+            self._at_work.discard(task)
             self._connections -= 1
             writer.transport.abort()
 
@@ -103,6 +110,15 @@ class MetricsServer:
             return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, b"draining\n"
         if refusal:
             text = f"the store refuses writes: {refusal}\n".encode()
+            return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
+        lost = self._server.keyspace.tier.storage_refusal
+        if lost:
+            text = f"sorted sets v3 are refused, because of zset-store-url: {lost}\n".encode()
+            return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
+        damages = self._server.stats.damages
+        if damages:
+            lines = [damage.text[4:] for damage in damages.values()]
+            text = b"the store is damaged: %b\n" % b"; ".join(lines)
             return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
         return HTTPStatus.OK, PLAIN, b"ok\n"
 

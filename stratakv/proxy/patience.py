@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 AWAKE_SECONDS: Final = 0.001
 
@@ -26,18 +26,40 @@ class Patience:
         self._ready: deque[greenlet] = deque()
         self._awake: deque[greenlet] = deque()
         self._scheduled = False
-        self.running = 0
+        self._stopped = False
+        self._works: set[greenlet] = set()
+
+    @property
+    def running(self) -> int:
+        """How many have begun, or will with the next turn, and not ended."""
+        return len(self._works)
 
     def start(self, work: Work) -> None:
         """Run `work` from the next turn on. It must not raise."""
-        self.running += 1
-        self._resume_later(greenlet(lambda: self._run(work)), self._awake)
+        if self._stopped:
+            return
+        begun = greenlet(lambda: self._run(work))
+        self._works.add(begun)
+        self._resume_later(begun, self._awake)
 
     def _run(self, work: Work) -> None:
         try:
             work()
         finally:
-            self.running -= 1
+            self._works.discard(getcurrent())
+
+    def stop(self) -> None:
+        """The server ends: what still runs is ended where it stands, and lets go of what it holds.
+
+        Work that waits or pauses raises GreenletExit there, and again wherever it tries to.
+        """
+        self._stopped = True
+        self._ready.clear()
+        self._awake.clear()
+        for work in tuple(self._works):
+            work.parent = getcurrent()
+            work.throw(GreenletExit)
+            self._works.discard(work)  # it had not begun
 
     def pause(self) -> None:
         """From within work: let the loop have a turn."""
@@ -51,11 +73,15 @@ class Patience:
         self._leave()
 
     def _leave(self) -> None:
+        if self._stopped:
+            raise GreenletExit
         parent = getcurrent().parent
         assert parent is not None, "only work started by Patience may wait"
         parent.switch()
 
     def _resume_later(self, work: greenlet, queue: deque[greenlet]) -> None:
+        if self._stopped:
+            return
         queue.append(work)
         if not self._scheduled:
             self._scheduled = True

@@ -6,6 +6,8 @@ The kind is explicit, never guessed from content:
     None        $-1                     _
     NULL_ARRAY  *-1                     _
     bytes       bulk string             bulk string
+    bytearray   bulk string             bulk string
+    Pieces      bulk string             bulk string, read while it is sent
     Status      +status                 +status
     int         :integer                :integer
     float       bulk string             ,double
@@ -29,11 +31,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from stratakv.encodings.numbers import format_float
+from stratakv.encodings.pieces import Pieces
 from stratakv.errors import CommandError
 
 CRLF: Final = b"\r\n"
 CHUNK: Final = 64 * 1024
 """Long replies leave in pieces of about this size."""
+LONG_STRING: Final = 16 * CHUNK
+LONG_ARRAY: Final = 1000
+"""Replies with more bytes or elements are not encoded at one go."""
 
 
 class Status(bytes):
@@ -129,9 +135,12 @@ class Stream:
 def made(value: "Reply") -> "Reply":
     """The same reply, with nothing in it that is yet to be made."""
     if type(value) is Stream:
-        return Stream(value.kind, value.length, list(value.items))
+        items = [made(one) if type(one) is Pieces else one for one in value.items]
+        return Stream(value.kind, value.length, items)
     if type(value) is Keyed:
         return Keyed([(name, made(one)) for name, one in value])
+    if type(value) is Pieces and not value.is_frozen:
+        return bytes(value)
     return value
 
 
@@ -153,6 +162,7 @@ Encoder = Callable[[list[bytes], Any], None]
 INTEGERS: Final = tuple(b":%d\r\n" % number for number in range(1024))
 BULK_HEADS: Final = tuple(b"$%d\r\n" % length for length in range(1024))
 _ONLY_BYTES: Final = {bytes}
+_STRINGS: Final = frozenset({bytes, bytearray})
 ARRAY_HEADS: Final = tuple(b"*%d\r\n" % length for length in range(1024))
 
 
@@ -162,6 +172,31 @@ def bulk(value: bytes) -> bytes:
     if size < 1024:
         return BULK_HEADS[size] + value + CRLF
     return b"$%d\r\n%b\r\n" % (size, value)
+
+
+def _is_long_string(value: "Reply") -> bool:
+    kind = type(value)
+    return kind is Pieces or (kind in _STRINGS and len(value) > LONG_STRING)
+
+
+def _is_long(value: "Reply") -> bool:
+    """Whether an element is so long that it is encoded in pieces itself."""
+    kind = type(value)
+    if kind is list:
+        return len(value) > LONG_ARRAY
+    return kind is Stream or _is_long_string(value)
+
+
+def _bulk_chunks(value: bytes | bytearray | Pieces) -> Iterator[bytes]:
+    """A bulk string in pieces."""
+    size = len(value)
+    yield b"$%d\r\n" % size
+    if isinstance(value, Pieces):
+        yield from value.chunks(0, size)
+    else:
+        for at in range(0, size, CHUNK):
+            yield bytes(value[at : at + CHUNK])
+    yield CRLF
 
 
 def error(text: bytes) -> bytes:
@@ -218,6 +253,7 @@ class Encoding:
             type(None): self._null,
             Stream: self._stream,
             Several: self._each,
+            Pieces: lambda out, value: out.extend(_bulk_chunks(value)),
             **(self._resp3() if version == 3 else self._resp2()),
         }
 
@@ -236,17 +272,27 @@ class Encoding:
 
     def chunks(self, value: Reply) -> Iterator[bytes]:
         """The bytes of a reply in pieces of about `CHUNK`, made as they are asked for."""
-        out: list[bytes] = []
         if type(value) is Keyed:
             yield from self._keyed_chunks(value)
-            return
-        if type(value) is not Stream:
-            self.append(out, value)
-            yield b"".join(out)
-            return
-        out.append(self._head(value))
+        elif _is_long_string(value):
+            yield from _bulk_chunks(value)
+        elif type(value) is Stream:
+            yield from self._stream_chunks(value)
+        elif type(value) is list and (len(value) > LONG_ARRAY or any(map(_is_long, value))):
+            yield from self._stream_chunks(Stream(list, len(value), value))
+        else:
+            yield self.encode(value)
+
+    def _stream_chunks(self, value: Stream) -> Iterator[bytes]:
+        out = [self._head(value)]
         size = 0
         for item in value.items:
+            if _is_long(item):
+                yield b"".join(out)
+                out.clear()
+                size = 0
+                yield from self.chunks(item)
+                continue
             start = len(out)
             self._item(out, value.kind, item)
             size += sum(map(len, out[start:]))

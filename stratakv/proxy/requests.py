@@ -6,10 +6,11 @@ authenticated) is read by a strict parser that knows Redis's limits and its word
 Both start at a request's first byte, so a doubtful chunk can always be read again strictly.
 """
 
+import io
 import re
 import secrets
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 import hiredis
 
@@ -19,15 +20,20 @@ Request = list[bytes]
 
 INLINE_MAX: Final = 64 * 1024
 MULTIBULK_MAX: Final = (1 << 31) - 1
+LARGE_BULK: Final = 64 * 1024
+"""A longer argument that is cut by the end of the data is collected apart."""
 STRANGER_ARGUMENTS: Final = 10
 STRANGER_BULK: Final = 16384
 _ARRAY: Final = ord("*")
 _BULK: Final = ord("$")
 _HUGE: Final = re.compile(rb"\*[0-9]{6}").search
 """Headers that hiredis must not see, as it makes room for what they announce: 16 GB for a dozen
-bytes. With its kin in RESP3 (push, set, attribute) 0.3 us a chunk and 30 ns a request, measured.
+bytes. With the other types of RESP (see `_has_aggregates`) 0.3 us a chunk and 30 ns a request,
+measured.
 """
 _SIMPLE_BULK: Final = re.compile(rb"\$(0|[1-9]\d?)\r\n").match
+_FEW: Final = 8
+_SIMPLE_BYTES: Final = len(b"$99\r\n") + 99 + len(b"\r\n")
 _MARK: Final = [secrets.token_bytes(8)]
 _MARK_BYTES: Final = b"*1\r\n$8\r\n" + _MARK[0] + b"\r\n"
 """A request of our own, fed behind each chunk: it comes out last if the chunk ended a request.
@@ -56,12 +62,14 @@ class RequestParser:
 
     `receive` returns the complete requests of a chunk. After a malformed one, `error` is set and
     nothing more is read. While `stranger` is set, the limits for unauthenticated clients hold.
+    `pending` are the bytes of a request that is not complete.
     """
 
-    __slots__ = ("_feed", "_gets", "_reader", "_strict", "error")
+    __slots__ = ("_feed", "_gets", "_reader", "_strict", "error", "pending")
 
     def __init__(self, bulk_max: int = 512 * 1024 * 1024) -> None:
         self.error: ProtocolError | None = None
+        self.pending = 0
         self._strict = StrictParser(bulk_max)
         self._renew()
 
@@ -78,11 +86,6 @@ class RequestParser:
     @stranger.setter
     def stranger(self, is_stranger: bool) -> None:
         self._strict.stranger = is_stranger
-
-    @property
-    def buffered(self) -> int:
-        """Bytes of a request that is not complete."""
-        return self._strict.buffered
 
     def receive(self, data: bytes) -> list[Request]:
         """All requests that `data` completes."""
@@ -103,41 +106,43 @@ class RequestParser:
             or strict.stranger
             or self.error
             or _HUGE(data)
-            or (b">" in data and b"\n>" in data)  # one byte is found faster than two
-            or (b"~" in data and b"\n~" in data)
-            or (b"|" in data and b"\n|" in data)
+            or _has_aggregates(data)
         ):
             return self._strictly(data)
         feed = self._feed
         feed(data)
         feed(_MARK_BYTES)
+        requests: list[Any] = []
         try:
-            requests: list[Request] = list(iter(self._gets, False))
-            b"".join(chain.from_iterable(requests))  # refuses anything but bulk strings
+            requests.extend(iter(self._gets, False))
+            b"".join(chain.from_iterable(requests))  # refuses anything but strings
+            is_plain = all(requests) and not _has_strings(data)
         except (hiredis.ProtocolError, TypeError):
-            self._renew()
-            return self._strictly(data)
-        if requests and requests[-1] == _MARK:
+            is_plain = False
+        if is_plain and requests and requests[-1] == _MARK:
             del requests[-1]
             return requests
         self._renew()
-        return self._cut(data, requests)
+        return self._verified(data, requests)
 
-    def _cut(self, data: bytes, requests: list[Request]) -> list[Request]:
-        """The data ends within a request: leave that one to the strict parser."""
+    def _verified(self, data: bytes, requests: list[Any]) -> list[Request]:
+        """Keep those requests that are what the data says, to the byte; the strict parser reads
+        the rest: one that is cut by the end of the data, or malformed, and what is behind it.
+        """
         used = 0
         for number, request in enumerate(requests):
-            size = len(hiredis.pack_command(tuple(request)))  # type: ignore[arg-type]  # its stub says one argument
-            if used + size > len(data):  # it swallowed the mark
+            packed = _packed(request)
+            if not packed or not data.startswith(packed, used):
                 del requests[number:]
                 break
-            used += size
-        return requests + self._strictly(data[used:])
+            used += len(packed)
+        return requests + self._strictly(data[used:]) if used < len(data) else requests
 
     def _finish_cut(self, data: bytes) -> list[Request]:
         """The data goes on with a request that was cut: hiredis reads what is behind it."""
         requests = self._strictly(data, most=1)
         rest = self._strict.take_rest() if requests else b""
+        self.pending = self._strict.pending
         return requests + self.receive(rest) if rest else requests
 
     def _strictly(self, data: bytes, most: int = MULTIBULK_MAX) -> list[Request]:
@@ -153,7 +158,35 @@ class RequestParser:
                 requests.append(request)
         except ProtocolError as error:
             self.error = error
+        self.pending = strict.pending
         return requests
+
+
+def _has_aggregates(data: bytes) -> bool:
+    """Whether a line may begin with a type of RESP3 for which hiredis makes room ahead.
+
+    One byte is found faster than two.
+    """
+    return (
+        (b">" in data and b"\n>" in data)
+        or (b"~" in data and b"\n~" in data)
+        or (b"|" in data and b"\n|" in data)
+        or (b"%" in data and b"\n%" in data)
+    )
+
+
+def _has_strings(data: bytes) -> bool:
+    """Whether a line may begin with a type that hiredis takes for a bulk string."""
+    return (b"+" in data and b"\n+" in data) or (b"=" in data and b"\n=" in data)
+
+
+def _packed(request: Any) -> bytes:
+    """The bytes of a request; none if it is not a list of strings."""
+    try:
+        packed: bytes = hiredis.pack_command(tuple(request))
+    except (TypeError, ValueError):
+        return b""
+    return packed
 
 
 def _only_request(data: bytes) -> Request | None:
@@ -184,15 +217,37 @@ def _are_plain_lines(data: bytes) -> bool:
 class StrictParser:
     """An incremental parser with Redis's limits, for what hiredis is not given."""
 
-    __slots__ = ("_args", "_buffer", "_bulk_length", "_bulk_max", "_missing", "stranger")
+    __slots__ = (
+        "_args",
+        "_args_bytes",
+        "_buffer",
+        "_bulk_length",
+        "_bulk_max",
+        "_large",
+        "_left",
+        "_missing",
+        "stranger",
+    )
 
     def __init__(self, bulk_max: int) -> None:
         self._bulk_max = bulk_max
         self.stranger = False
         self._buffer = bytearray()
         self._args: Request = []
+        self._args_bytes = 0
         self._missing = 0
         self._bulk_length = -1
+        self._large: io.BytesIO | None = None
+        """A large argument as far as it has arrived: it grows and is handed over without a copy,
+        which took 60 ms and more for 200 MB, twice."""
+        self._left = 0
+        """Bytes that it lacks."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes of an incomplete request, the arguments that it has already included."""
+        large = self._bulk_length - self._left if self._large is not None else 0
+        return len(self._buffer) + large + (self._args_bytes if self._missing else 0)
 
     @property
     def buffered(self) -> int:
@@ -201,6 +256,11 @@ class StrictParser:
 
     def feed(self, data: bytes) -> None:
         """Add bytes."""
+        if self._large is not None and self._left:
+            part = data[: self._left]
+            self._large.write(part)
+            self._left -= len(part)
+            data = data[len(part) :]
         self._buffer += data
 
     def take_rest(self) -> bytes:
@@ -232,21 +292,46 @@ class StrictParser:
             raise ProtocolError(b"unauthenticated multibulk length")
         self._missing = max(0, count)
         self._args = []
+        self._args_bytes = 0
         return True
 
     def _arguments(self) -> Request | None:
         self._simple_arguments()
         while self._missing:
+            was_cut = self._bulk_length >= 0
             if self._bulk_length < 0 and not self._bulk_header():
                 return None
             end = self._bulk_length
-            if len(self._buffer) < end + 2:
-                return None
-            self._args.append(bytes(memoryview(self._buffer)[:end]))
-            del self._buffer[: end + 2]
+            if self._large is not None or len(self._buffer) < end + 2:
+                if not self._large_argument(end):
+                    return None
+            else:
+                self._args.append(bytes(memoryview(self._buffer)[:end]))
+                del self._buffer[: end + 2]
+            self._args_bytes += end
             self._bulk_length = -1
             self._missing -= 1
+            if was_cut:  # what follows may be simple again
+                self._simple_arguments()
         return self._args
+
+    def _large_argument(self, length: int) -> bool:
+        """Take an argument that is not all in the buffer, if it is large; says if it is complete.
+
+        From its first part on, `feed` puts its bytes where they belong.
+        """
+        if self._large is None:
+            if length < LARGE_BULK:
+                return False
+            self._large = io.BytesIO()
+            self._left = length - self._large.write(memoryview(self._buffer)[:length])
+            del self._buffer[:length]
+        if self._left or len(self._buffer) < 2:
+            return False
+        self._args.append(self._large.getvalue())
+        self._large = None
+        del self._buffer[:2]
+        return True
 
     def _simple_arguments(self) -> None:
         """Take arguments below 100 bytes that are all there; stop at the first of another kind.
@@ -255,8 +340,10 @@ class StrictParser:
         """
         if self._bulk_length >= 0 or self.stranger:
             return
-        buffer = bytes(self._buffer)
-        take, args, at = _SIMPLE_BULK, self._args, 0
+        # no more than can be theirs: whatever is behind them was looked at for each request
+        buffer = bytes(memoryview(self._buffer)[: self._missing * _SIMPLE_BYTES])
+        take, args = _SIMPLE_BULK, self._args
+        at = self._short_arguments(buffer) if self._missing > _FEW else 0
         while self._missing and (found := take(buffer, at)) is not None:
             start = found.end()
             end = start + int(found[1])
@@ -265,7 +352,26 @@ class StrictParser:
             args.append(buffer[start:end])
             at = end + 2
             self._missing -= 1
+        self._args_bytes += at
         del self._buffer[:at]
+
+    def _short_arguments(self, buffer: bytes) -> int:
+        """Take all arguments that are there, if each is short and has no line end in it.
+
+        Returns how many bytes they took; 0.4 us an argument less than one by one.
+        """
+        parts = buffer.split(b"\r\n")
+        count = min(len(parts) // 2, self._missing)
+        sizes, arguments = parts[0 : 2 * count : 2], parts[1 : 2 * count : 2]
+        if 2 * count == len(parts):  # the last one has no line end yet
+            sizes.pop()
+            arguments.pop()
+        lengths = list(map(len, arguments))
+        if max(lengths, default=_SHORT) >= _SHORT or sizes != [_SIZES[size] for size in lengths]:
+            return 0
+        self._args += arguments
+        self._missing -= len(arguments)
+        return sum(lengths) + sum(map(len, sizes)) + 4 * len(arguments)
 
     def _bulk_header(self) -> bool:
         """Read `$length`; False while the line is not complete."""

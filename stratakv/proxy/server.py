@@ -2,19 +2,22 @@
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import os
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from stratakv import errors, logs
 from stratakv.clock import Clock
 from stratakv.encodings import metas
 from stratakv.encodings.keyspace import Keyspace
 from stratakv.encodings.txn import Txn
-from stratakv.errors import StoreUnavailable
+from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
 from stratakv.options import Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.background import Reencoding
@@ -22,6 +25,7 @@ from stratakv.proxy.connection import Connection
 from stratakv.proxy.dispatch import Dispatcher
 from stratakv.proxy.housekeeping import Housekeeper
 from stratakv.proxy.limits import OutputLimits
+from stratakv.proxy.memory import MemoryWatch
 from stratakv.proxy.notifications import Notifications
 from stratakv.proxy.patience import Patience
 from stratakv.proxy.pubsub import PubSub
@@ -35,13 +39,12 @@ from stratakv.storage.engine import Engine
 from stratakv.storage.leveldb import LevelEngine, LevelOptions
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
+from stratakv.storage.usage import DiskWatch
 
 log = logging.getLogger("stratakv")
 
 DRAIN_SECONDS: Final = 10.0
 SEND_SECONDS: Final = 2.0
-LOG_LEVELS: Final = {"debug": "DEBUG", "verbose": "INFO", "notice": "WARNING", "warning": "ERROR"}
-"""Redis's names for how much is logged, and ours: the default is quiet in both."""
 
 
 def open_engine(options: Options) -> Engine:
@@ -55,8 +58,8 @@ def open_engine(options: Options) -> Engine:
             write_buffer=options.write_buffer_bytes,
             bloom_bits=options.bloom_bits,
             max_open_files=options.max_open_files,
-            mapped=options.mapped_bytes,
             compression=options.compression,
+            reserve=options.disk_reserve_bytes,
         ),
     )
 
@@ -71,6 +74,7 @@ class Server:
         self.loop = loop
         self.clock = clock or Clock()
         self.run_id = secrets.token_hex(20)
+        self.memory = MemoryWatch()
         self.stats = Stats()
         self.stats.log_slower_than(options.slowlog_log_slower_than)
         self.stats.keep_slow_calls(options.slowlog_max_len)
@@ -80,6 +84,7 @@ class Server:
             post=loop.call_soon_threadsafe,
             sync=options.durability == "always",
         )
+        self.disk = DiskWatch(Path(options.dir) if options.engine == "leveldb" else None)
         self.keyspace = Keyspace(
             self.store,
             self.clock,
@@ -101,11 +106,13 @@ class Server:
         self.scripting = Scripting(self)
         self.housekeeper = Housekeeper(self)
         self.housekeeper.reclaimer.on_expired = self.notifications.expired
+        self.housekeeper.reclaimer.on_damage = self.stats.count_damage
         self.sessions: dict[int, Session] = {}
         self._next_id = 1
         self._listeners: list[asyncio.Server] = []
         self.port = 0
         self.stopping = asyncio.Event()
+        self._ends_scripts = False
         self.password = options.requirepass.encode()
         self.settings = Settings(options, self._setting_changed)
         self.last_save = int(time.time())
@@ -121,6 +128,24 @@ class Server:
         self.port = port
         if self.options.unixsocket:
             await self._listen_unix(self.options.unixsocket)
+        self._warn_of_strangers()
+
+    def _warn_of_strangers(self) -> None:
+        """Say what becomes of clients of other machines if there is no password."""
+        places = [_shown_address(one) for one in self._listeners if _faces_others(one)]
+        if self.password or not places:
+            return
+        shown = ", ".join(places)
+        if self.options.protected_mode:
+            log.warning(
+                "no password is set: clients of other machines that connect to %s are refused"
+                " (protected mode); set requirepass",
+                shown,
+            )
+        else:
+            log.warning(
+                "no password is set and protected-mode is no: whoever reaches %s is served", shown
+            )
 
     async def _listen_tcp(self, address: str, port: int) -> asyncio.Server:
         try:
@@ -130,6 +155,7 @@ class Server:
         except OSError as error:
             raise OSError(f"cannot listen on {address}:{port}: {_reason(error)}") from None
         self._listeners.append(listener)
+        log.info("listening on %s", _shown_address(listener))
         return listener
 
     async def _listen_unix(self, path: str) -> None:
@@ -142,26 +168,39 @@ class Server:
         if self.options.unixsocketperm:
             os.chmod(path, int(self.options.unixsocketperm, 8))
         self._listeners.append(listener)
+        log.info("listening on %s", path)
 
     # clients
 
-    def admit(self, connection: Connection) -> Session | None:
-        """A session for a new connection; None if there are too many."""
+    def admit(self, connection: Connection) -> Session | bytes:
+        """A session for a new connection, or the reason why it is refused."""
         self.stats.connections += 1
-        if len(self.sessions) >= self.options.maxclients:
+        refusal = self._refusal(connection)
+        if refusal:
             self.stats.rejected_connections += 1
-            return None
+            log.info(
+                "connection from %s refused: %s", connection.address, refusal[:60].decode("ascii")
+            )
+            return refusal
         session = Session(self, connection, self._next_id)
         self._next_id += 1
         self.sessions[session.id] = session
+        log.debug("client %d connected from %s", session.id, connection.address)
         if self.password:
             connection.expect_password(session)
         connection.set_keepalive(self.options.tcp_keepalive)
         return session
 
+    def _refusal(self, connection: Connection) -> bytes:
+        if len(self.sessions) >= self.options.maxclients:
+            return errors.MAX_CLIENTS
+        is_open = self.password or not self.options.protected_mode
+        return b"" if is_open or connection.is_local else errors.PROTECTED_MODE
+
     def forget(self, session: Session) -> None:
         """A client is gone."""
         self.sessions.pop(session.id, None)
+        log.debug("client %d is gone", session.id)
         session.backlog.clear()
         self.dispatcher.guards.unwatch(session)
         self.dispatcher.blocked.forget(session)
@@ -173,8 +212,10 @@ class Server:
 
     def _store_failed(self, failure: StoreUnavailable) -> None:
         log.error("the store refuses to write: %s", failure)
-        self.dispatcher.guards.refuse_writes(str(failure))
-        self.housekeeper.mend_store()
+        is_damaged = isinstance(failure, StoreDamaged)
+        self.dispatcher.guards.refuse_writes(str(failure), for_good=is_damaged)
+        if not is_damaged:
+            self.housekeeper.mend_store()
 
     def _setting_changed(self, name: str) -> None:
         """CONFIG SET: tell the parts that keep a copy of the option."""
@@ -195,12 +236,18 @@ class Server:
             self.notifications.choose(options.notify_keyspace_events)
         elif name == "stream-node-max-entries":
             keyspace.stream_node_entries = int(self.settings.show(name)) or 100
-        elif name == "loglevel":
-            log.setLevel(LOG_LEVELS[self.settings.show(name)])
+        elif name in keyspace.compact_limits:
+            keyspace.compact_limits[name] = int(self.settings.show(name))
+        elif name == "log-level":
+            logs.set_level(options.log_level)
         keyspace.cache_bytes = options.meta_cache_bytes
         keyspace.string_limit = options.proto_max_bulk_len
         keyspace.encodings.update(_encodings(options))
         self.tiering.adjust(name)
+
+    def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
+        """Run work on the engine in one of the store's threads."""
+        return asyncio.wrap_future(self.store.threads.submit(work), loop=self.loop)
 
     def set_durability(self, mode: str) -> None:
         """Change how commits are synced while running."""
@@ -210,34 +257,60 @@ class Server:
     # the end
 
     async def run(self) -> None:
-        """Serve until told to stop, then drain."""
+        """Serve until told to stop, then drain; `close` is left to do."""
         self.housekeeper.start()
         await self.stopping.wait()
+        log.info("stopping: %d clients are served to the end", len(self.sessions))
         await self.drain()
+        log.info("stopped: all is committed and the store is closed")
+
+    def stop(self, *, ends_scripts: bool = False) -> None:
+        """Drain and end; scripts that run are given time, unless they are to end at once."""
+        self._ends_scripts = ends_scripts
+        self.stopping.set()
 
     async def drain(self) -> None:
-        """Stop accepting, finish running commands, commit, close."""
+        """Stop accepting, finish running commands, and commit. Nothing runs any more then."""
         for listener in self._listeners:
             listener.close()
         for session in self.sessions.values():
             session.connection.pause_for_shutdown()
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while self._is_working() and time.monotonic() < deadline:
-            await asyncio.sleep(0.005)
-        await self._send_the_rest()
+        if self._ends_scripts:
+            await self._end_scripts()
+        await self._until(lambda: not self._is_working(), DRAIN_SECONDS)
+        await self._end_scripts()
+        await self._until(lambda: not self._unsent(), SEND_SECONDS)
         self.housekeeper.stop()
         for session in list(self.sessions.values()):
             session.closing = True
             session.connection.close()
         await asyncio.sleep(0)
+        self.patience.stop()
         while self.turns.open or self.store.busy:
             await asyncio.sleep(0.001)
         self.tiering.close()
+
+    def close(self) -> None:
+        """Write the rest and let go of the store: the last thing that touches the engine."""
         self.keyspace.collect()
-        self.store.close()
-        if self.options.unixsocket:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.options.unixsocket)
+        try:
+            self.store.close()
+        finally:
+            if self.options.unixsocket:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.options.unixsocket)
+
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait for a condition, but no longer than that."""
+        deadline = time.monotonic() + seconds
+        while not condition() and time.monotonic() < deadline:
+            await asyncio.sleep(0.005)
+
+    async def _end_scripts(self) -> None:
+        """End the scripts that run: their writes are dropped, as one unit."""
+        for run in self.scripting.running:
+            run.end(CommandError(errors.SHUTTING_DOWN))
+        await self._until(lambda: not self.scripting.running, SEND_SECONDS)
 
     def _is_working(self) -> bool:
         return (
@@ -250,13 +323,22 @@ class Server:
             )
         )
 
-    async def _send_the_rest(self) -> None:
-        """Give clients a moment to take the replies of what has been done."""
-        deadline = time.monotonic() + SEND_SECONDS
-        while time.monotonic() < deadline and any(
-            session.connection.unsent for session in self.sessions.values()
-        ):
-            await asyncio.sleep(0.005)
+    def _unsent(self) -> bool:
+        """Whether clients have yet to take replies of what has been done."""
+        return any(session.connection.unsent for session in self.sessions.values())
+
+
+def _shown_address(listener: asyncio.Server) -> str:
+    host, port = listener.sockets[0].getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _faces_others(listener: asyncio.Server) -> bool:
+    """Whether clients of other machines can reach it."""
+    place = listener.sockets[0]
+    if place.family == socket.AF_UNIX:
+        return False
+    return not ipaddress.ip_address(place.getsockname()[0].partition("%")[0]).is_loopback
 
 
 def _encodings(options: Options) -> dict[int, int]:

@@ -33,6 +33,9 @@ class Serving:
     def _retry(self, blocked: Blocked, key: bytes) -> bool:
         """Serve a blocked client if there is something; False if there is nothing for others."""
         session, txn, dispatcher = blocked.session, blocked.session.txn, self._dispatcher
+        if not session.connection.is_alive:
+            session.connection.abort()
+            return True
         if self._guards.bits & LOCKED and self._is_locked_out(blocked):
             return True
         txn.budget = ROW_BUDGET

@@ -5,6 +5,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.txn import Txn
+from stratakv.proxy.locks import Lock
 from stratakv.proxy.replies import RESP2, RESP3, Encoding, Reply
 from stratakv.proxy.requests import Request
 from stratakv.proxy.transactions import Transaction, Watches
@@ -44,6 +45,7 @@ class Session:
         self.library_name = b""
         self.library_version = b""
         self.no_evict = False
+        self.no_touch = False
         self.guards = 0
         self.reply_mode = b"ON"
         self.last_command = ""
@@ -53,6 +55,8 @@ class Session:
 
         self.unit: Txn | None = None
         """The Txn that a running EXEC or script began with."""
+        self.lock: Lock | None = None
+        """What the long command that runs has locked."""
         self.transaction: Transaction | None = None
         self.watches = Watches(server)
         self.shown: list[Reply] = []
@@ -141,4 +145,5 @@ class Session:
         self.reply_mode = b"ON"
         self.guards = MUST_AUTHENTICATE if self.server.password else 0
         self.no_evict = False
+        self.no_touch = False
         self.user = b"default"

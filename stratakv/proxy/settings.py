@@ -1,8 +1,8 @@
 """What CONFIG GET and SET know: our options, and the Redis names that clients and tools ask for.
 
-Three sorts of names. Ours are the options (options.py); where Redis has the same name, the value is
-checked in Redis's way and refused in its words. Kept ones are accepted, remembered and have no
-effect, because what they tune does not exist here. Facts cannot be set.
+Ours are the options (options.py); where Redis has the same name, the value is checked in Redis's
+way and refused in its words. Views are Redis's names for an option of ours. All others are in
+config_names.py: followed, satisfied whatever their value, fixed, or facts that cannot be set.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,15 @@ from typing import Any, Final
 from stratakv import options as declared_options
 from stratakv.encodings.globs import compile_glob
 from stratakv.options import BadOption, Options
-from stratakv.proxy.config_names import ALIASES, FACTS, HIDDEN, KEPT, PROTECTED_NAMES
+from stratakv.proxy.config_names import (
+    ALIASES,
+    FACTS,
+    FIXED,
+    FOLLOWED,
+    HIDDEN,
+    PROTECTED_NAMES,
+    SATISFIED,
+)
 from stratakv.proxy.config_values import (
     INT_MAX,
     LONG_MAX,
@@ -22,7 +30,9 @@ from stratakv.proxy.config_values import (
     event_classes,
     integer,
     memory,
+    one_of,
     output_limits,
+    yes_no,
 )
 
 IMMUTABLE: Final = "can't set immutable config"
@@ -39,11 +49,68 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "latency-monitor-threshold": integer(0, LONG_MAX),
     "busy-reply-threshold": integer(0, INT_MAX),
     "requirepass": str,
+    "protected-mode": lambda text: yes_no(text) == "yes",
     "notify-keyspace-events": event_classes,
 }
 """Options of ours that Redis has as well, with Redis's own limits."""
 
 _IMMUTABLE_IN_REDIS: Final = {"databases", "tcp-backlog", "unixsocket", "unixsocketperm"}
+
+_KEPT: Final = {**FOLLOWED, **SATISFIED}
+
+_LEVELS: Final = {"debug": "debug", "verbose": "info", "notice": "warning", "warning": "error"}
+"""Redis's names for how much is logged, and ours: the default is quiet in both."""
+_SYNCS: Final = {"no": "os", "everysec": "everysec", "always": "always"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Redis's name for an option: how its value is read, shown, and put into the option."""
+
+    option: str
+    parse: Parse
+    show: Callable[["Settings"], str]
+    translate: Callable[["Settings", str], str]
+
+
+def _show_appendonly(settings: "Settings") -> str:
+    return "yes" if settings.append_only or settings.show("durability") != "os" else "no"
+
+
+def _show_appendfsync(settings: "Settings") -> str:
+    """What is synced, or what `appendonly yes` would choose."""
+    if _show_appendonly(settings) == "no":
+        return settings.append_fsync
+    return _inverse(_SYNCS)[settings.show("durability")]
+
+
+def _turn_appendonly(settings: "Settings", value: str) -> str:
+    mode = _SYNCS[_show_appendfsync(settings)] if value == "yes" else "os"
+    settings.append_only = value == "yes"
+    return mode
+
+
+def _choose_appendfsync(settings: "Settings", value: str) -> str:
+    settings.append_fsync = value
+    return "os" if _show_appendonly(settings) == "no" else _SYNCS[value]
+
+
+_VIEWS: Final = {
+    "loglevel": View(
+        "log-level",
+        one_of(*_LEVELS),
+        lambda settings: _inverse(_LEVELS)[settings.show("log-level")],
+        lambda settings, value: _LEVELS[value],
+    ),
+    "appendonly": View("durability", yes_no, _show_appendonly, _turn_appendonly),
+    "appendfsync": View(
+        "durability", one_of("everysec", "always", "no"), _show_appendfsync, _choose_appendfsync
+    ),
+}
+
+
+def _inverse(names: dict[str, str]) -> dict[str, str]:
+    return {ours: theirs for theirs, ours in names.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +128,19 @@ class Settings:
         self._options = options
         self._on_change = on_change
         self._own = declared_options.declared()
-        self._kept = {name: default for name, (default, _) in KEPT.items()}
+        self._kept = {name: default for name, (default, _) in _KEPT.items()}
+        self.append_only = False
+        self.append_fsync = "everysec"
+        """What `appendonly yes` makes of the durability."""
 
     def __contains__(self, name: str) -> bool:
-        name = ALIASES.get(name, name)
-        return name in self._own or name in self._kept or name in FACTS or name in PROTECTED_NAMES
+        return any(ALIASES.get(name, name) in names for names in (self._own, *_OTHERS))
 
     def names(self) -> Iterator[str]:
         """All names, aliases included, but for the hidden ones."""
         yield from self._own
-        yield from (name for name in self._kept if name not in HIDDEN)
-        yield from FACTS
-        yield "dbfilename"
+        for names in _OTHERS:
+            yield from (name for name in names if name not in HIDDEN and name not in self._own)
         yield from ALIASES
 
     def show(self, name: str) -> str:
@@ -80,6 +148,10 @@ class Settings:
         name = ALIASES.get(name, name)
         if name in self._own:
             return declared_options.show(self._options, name)
+        if name in _VIEWS:
+            return _VIEWS[name].show(self)
+        if name in FIXED:
+            return FIXED[name].value
         return self._kept.get(name, FACTS.get(name, "dump.rdb"))
 
     def matching(self, pattern: str) -> dict[str, str]:
@@ -100,8 +172,12 @@ class Settings:
     def check(self, name: str, text: str) -> Change:
         """The value that a text stands for; raises `Refused`."""
         name = ALIASES.get(name, name)
-        if name in KEPT:
-            return Change(name, str(KEPT[name][1](text)))
+        if name in _KEPT:
+            return Change(name, str(_KEPT[name][1](text)))
+        if name in _VIEWS:
+            return Change(name, _VIEWS[name].parse(text))
+        if name in FIXED:
+            return self._as_it_is(name, text)
         if not self._own[name].metadata["live"]:
             return self._unchanged(name, text)
         if name == "client-output-buffer-limit":
@@ -112,6 +188,13 @@ class Settings:
             return Change(name, declared_options.parse(name, text))
         except BadOption as error:
             raise Refused(error.allowed) from None
+
+    def _as_it_is(self, name: str, text: str) -> Change:
+        """A name that tunes what does not exist here may be set to what is the case."""
+        value = str(FIXED[name].parse(text))
+        if value != FIXED[name].value:
+            raise Refused(FIXED[name].reason)
+        return Change(name, value)
 
     def _unchanged(self, name: str, text: str) -> Change:
         """What only a restart changes may be set to what it is, as tools do that set it all."""
@@ -134,10 +217,23 @@ class Settings:
             if rest == "encoding":
                 declared_options.check_version(wanted, kind, change.value, change.name)
 
+    def shown(self, change: Change) -> tuple[str, str]:
+        """The name of a change that was applied, and its value as logs may show it."""
+        name = change.name
+        return name, declared_options.without_secret(name, self.show(name)) or "nothing"
+
     def apply(self, change: Change) -> None:
         """Put a checked value into force."""
-        if change.name in self._kept:
-            self._kept[change.name] = change.value
-        else:
-            setattr(self._options, change.name.replace("-", "_"), change.value)
-        self._on_change(change.name)
+        name, value = change.name, change.value
+        if name in _VIEWS:
+            view = _VIEWS[name]
+            name, value = view.option, view.translate(self, value)
+        if name in self._kept:
+            self._kept[name] = value
+        elif name in self._own:
+            setattr(self._options, name.replace("-", "_"), value)
+        self._on_change(name)
+
+
+_OTHERS: Final = (_KEPT, _VIEWS, FIXED, FACTS, PROTECTED_NAMES)
+"""All names that are not our options."""

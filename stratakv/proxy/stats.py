@@ -1,15 +1,21 @@
 """Counters that INFO, SLOWLOG, MONITOR and the metrics read."""
 
+import logging
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import NamedTuple
 
-from stratakv.errors import CommandError
+from stratakv.encodings.damage import explain
+from stratakv.errors import CommandError, Damaged
+from stratakv.options import holds_secret
 from stratakv.proxy.latency import LatencyMonitor, event_of
 from stratakv.proxy.replies import Status
 from stratakv.proxy.requests import Request
 from stratakv.proxy.session import Session
 from stratakv.proxy.table import TABLE
+
+log = logging.getLogger("stratakv")
 
 SLOWLOG_ARGUMENTS = 32
 SLOWLOG_ARGUMENT_BYTES = 128
@@ -51,6 +57,8 @@ class Stats:
         self._slow_id = 0
         self._log_seconds = 0.01
         self._rates: deque[Sample] = deque(maxlen=RATE_SAMPLES)
+        self.damages: dict[str, Damaged] = {}
+        """The damaged places of the store that were met so far, with what was wanted there."""
         self.reset()
 
     def reset(self) -> None:
@@ -64,7 +72,10 @@ class Stats:
         self.reclaimed_rows = 0
         self.long_commands = 0
         self.output_limit_disconnections = 0
+        self.query_limit_disconnections = 0
         self.loop_lag_seconds = 0.0
+        self.corruptions = 0
+        """Reads that met a damaged place."""
 
     def log_slower_than(self, micros: int) -> None:
         """Set the slow log's threshold; a negative one turns it off."""
@@ -99,6 +110,15 @@ class Stats:
     def count_error(self, failure: CommandError) -> None:
         """Count an error reply by its code."""
         self.errors[failure.code] += 1
+
+    def count_damage(self, failure: Damaged) -> Damaged:
+        """A read met a damaged place: the error that names its key. Each place is logged once."""
+        failure = explain(failure)
+        self.corruptions += 1
+        if failure.place not in self.damages:
+            self.damages[failure.place] = failure
+            log.error("the store is damaged: %s", failure)
+        return failure
 
     def reject(self, session: Session, failure: CommandError) -> None:
         """Reply with an error to a command that did not run."""
@@ -152,20 +172,65 @@ def monitor_line(session: Session, request: Request, source: str = "") -> Status
 
 
 def redacted(request: Request) -> Request:
-    """The request without passwords."""
-    name = request[0].upper()
-    if name == b"AUTH":
-        return [request[0], *[_REDACTED] * (len(request) - 1)]
-    shown = list(request)
-    words = [argument.upper() for argument in request]
-    if name == b"HELLO" and b"AUTH" in words:
-        at = words.index(b"AUTH") + 1
-        shown[at : at + 2] = [_REDACTED] * len(shown[at : at + 2])
-    elif words[:2] == [b"CONFIG", b"SET"]:
-        for at in range(2, len(words) - 1, 2):
-            if words[at] == b"REQUIREPASS":
-                shown[at + 1] = _REDACTED
+    """The request without passwords; what cannot have any is given back as it is."""
+    hide = _SECRETIVE.get(request[0].upper())
+    return request if hide is None else hide(list(request), [word.upper() for word in request])
+
+
+def _hide(shown: list[bytes], at: int, count: int) -> None:
+    shown[at : at + count] = [_REDACTED] * len(shown[at : at + count])
+
+
+def _redact_auth(shown: list[bytes], words: list[bytes]) -> Request:
+    _hide(shown, 1, len(shown))
     return shown
+
+
+def _redact_hello(shown: list[bytes], words: list[bytes]) -> Request:
+    at = 1
+    while at < len(words):
+        if words[at] == b"AUTH":
+            _hide(shown, at + 1, 2)
+            at += 2
+        at += 2 if words[at : at + 1] == [b"SETNAME"] else 1
+    return shown
+
+
+def _redact_migrate(shown: list[bytes], words: list[bytes]) -> Request:
+    """MIGRATE host port key db timeout [COPY] [REPLACE] [AUTH password | AUTH2 user password]."""
+    for at in range(6, len(words)):
+        if words[at] == b"KEYS":
+            break
+        if words[at] in (b"AUTH", b"AUTH2"):
+            _hide(shown, at + 1, 1 if words[at] == b"AUTH" else 2)
+            break
+    return shown
+
+
+def _redact_config(shown: list[bytes], words: list[bytes]) -> Request:
+    if words[1:2] == [b"SET"]:
+        for at in range(2, len(words) - 1, 2):
+            name = words[at].decode("latin-1").lower()
+            if name in _SECRET_IN_REDIS or holds_secret(name):
+                _hide(shown, at + 1, 1)
+    return shown
+
+
+def _redact_acl(shown: list[bytes], words: list[bytes]) -> Request:
+    if words[1:2] == [b"SETUSER"]:
+        _hide(shown, 2, len(shown))
+    return shown
+
+
+_SECRET_IN_REDIS = frozenset(("masterauth", "masteruser", "tls-key-file-pass"))
+_SECRETIVE: dict[bytes, Callable[[list[bytes], list[bytes]], Request]] = {
+    b"ACL": _redact_acl,
+    b"AUTH": _redact_auth,
+    b"CONFIG": _redact_config,
+    b"HELLO": _redact_hello,
+    b"MIGRATE": _redact_migrate,
+}
+"""Commands that may carry passwords, and how those are hidden, as Redis does."""
 
 
 def _cut(argument: bytes) -> bytes:

@@ -16,6 +16,7 @@ from math import frexp
 from typing import Any, Final, TypeVar
 
 from stratakv.encodings.lookups import LOOKUPS
+from stratakv.proxy.locks import EVERYTHING, NOTHING, Claim, claim
 
 Handler = Callable[..., Any]
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
@@ -52,7 +53,8 @@ class Command:
         self.flags = frozenset(flags.split())
         self.traits = frozenset(traits.split())
         """Facts that COMMAND does not tell: `immediate` runs inside MULTI instead of being queued,
-        `unit` works on the keys of other commands, `subscriber` is for subscribed clients too."""
+        `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
+        `subscriber` is for subscribed clients too."""
         self.constant = constant
         """The reply to the bare command while nothing is unusual about the client or the server."""
         self.handler = handler
@@ -66,6 +68,9 @@ class Command:
         self.takes_session = _first_parameter(handler) == "session"
         self.is_write = "write" in self.flags
         self.touches_keys = self.keys[0] > 0 or key_finder is not None
+        self._touches_unnamed = not self.flags.isdisjoint(("write", "readonly")) or (
+            "replicates" in self.traits and "unit" in self.traits
+        )
         self.min_args = abs(self.arity)
         self.max_args = self.arity if self.arity > 0 else 1 << 30
         self.reset_stats()
@@ -103,6 +108,13 @@ class Command:
             return []
         stop = last if last >= 0 else len(request) + last
         return list(request[first : stop + 1 : step])
+
+    def claim(self, request: Sequence[bytes]) -> Claim:
+        """What a request touches; one that reads or writes keys and names none, everything."""
+        keys = self.find_keys(request)
+        if keys:
+            return claim(keys)
+        return EVERYTHING if self._touches_unnamed else NOTHING
 
 
 TABLE: Final[dict[bytes, Command]] = {}

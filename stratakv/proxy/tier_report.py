@@ -25,6 +25,8 @@ def fields(server: "Server") -> dict[str, Any]:
     }
     for role, cache in roles(tier):
         shown |= _traffic(role, cache)
+    shown["zset_store_usable"] = int(tier.storage_usable)
+    shown["zset_store_refusal"] = tier.storage_refusal
     for name, kind in tier.kinds.items():
         counts = ",".join(f"{count}={getattr(kind, count)}" for count in COUNTS)
         shown[f"cache_{name}"] = counts

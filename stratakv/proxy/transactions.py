@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
+from stratakv.proxy.locks import EVERYTHING, MOST_KEYS, Claim, claim
 from stratakv.proxy.requests import Request
 
 if TYPE_CHECKING:
@@ -16,16 +17,31 @@ EXEC_ABORT: Final = b"EXECABORT Transaction discarded because of previous errors
 class Transaction:
     """The commands between MULTI and EXEC."""
 
-    __slots__ = ("failed", "queue")
+    __slots__ = ("failed", "queue", "size")
 
     def __init__(self) -> None:
         self.queue: list[tuple[Command, Request]] = []
+        self.size = 0
+        """Bytes of the queued commands' arguments."""
         self.failed = False
         """A command was refused while queueing: EXEC will abort."""
 
-    def keys(self) -> list[bytes]:
-        """The keys of all queued commands."""
-        return [key for entry, request in self.queue for key in entry.find_keys(request)]
+    def add(self, entry: "Command", request: Request) -> None:
+        """Queue a command."""
+        self.queue.append((entry, request))
+        self.size += sum(map(len, request))
+
+    def claim(self) -> Claim:
+        """All that the queued commands touch."""
+        if len(self.queue) > MOST_KEYS:
+            return EVERYTHING
+        keys: set[bytes] = set()
+        for entry, request in self.queue:
+            touched = entry.claim(request)
+            if touched.everything:
+                return EVERYTHING
+            keys |= touched.keys
+        return claim(keys)
 
     def check(self) -> None:
         """Raise EXECABORT if a command was refused."""

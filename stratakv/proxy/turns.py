@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from stratakv.encodings.keyspace import Keyspace
-from stratakv.errors import StoreUnavailable, misconf
+from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable, misconf
 from stratakv.proxy import replies
 from stratakv.proxy.session import Session
 
@@ -132,13 +132,17 @@ class Turns:
         """A batch was refused. What was decided since is forgotten with it, so its writers hear."""
         _refuse(self._held, failure)
         _refuse([(s, s.out, s.marks) for s in self._active.values()], failure)
-        self.keyspace.abandon()
+        try:
+            self.keyspace.abandon()
+        except Damaged as damaged:
+            failure = StoreDamaged(str(damaged))
         self._on_failure(failure)
 
 
 def _refuse(held: Held, failure: StoreUnavailable) -> None:
     """Put the reason in place of the replies of writers."""
-    line = replies.error(misconf(str(failure)).text)
+    refusal = misconf(str(failure), for_good=isinstance(failure, StoreDamaged))
+    line = replies.error(refusal.text)
     for _, out, marks in held:
         for mark in marks:
             if mark < len(out):  # else CLIENT REPLY had muted it

@@ -23,6 +23,8 @@ AGGREGATES: Final[dict[bytes, Aggregate]] = {
     b"MAX": zset_algebra.aggregate_max,
 }
 
+Pace = Callable[[Sequence[bytes]], Iterable[bytes]]
+
 _ADD_WORDS: Final = (b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR")
 _BLANKS: Final = b" \t\n\v\f\r"
 _DECIMAL: Final = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
@@ -43,8 +45,10 @@ class AddOptions(NamedTuple):
     pairs: list[tuple[float, bytes]]
 
 
-def add_options(arguments: Sequence[bytes], *, increments: bool = False) -> AddOptions:
-    """Read what follows ZADD's or ZINCRBY's key."""
+def add_options(
+    arguments: Sequence[bytes], *, increments: bool = False, pace: Pace = iter
+) -> AddOptions:
+    """Read what follows ZADD's or ZINCRBY's key; `pace` goes through what may be many."""
     args = Args(arguments)
     words = set()
     while word := args.accept(*_ADD_WORDS):
@@ -57,7 +61,7 @@ def add_options(arguments: Sequence[bytes], *, increments: bool = False) -> AddO
     if increments and len(rest) > 2:
         raise CommandError(errors.INCR_OF_MANY)
     rule = AddRule(b"NX" in words, b"XX" in words, b"GT" in words, b"LT" in words)
-    scores = [real(text) for text in rest[::2]]
+    scores = [real(text) for text in pace(rest[::2])]
     pairs = list(zip(scores, rest[1::2], strict=True))
     return AddOptions(rule, b"CH" in words, increments, pairs)
 

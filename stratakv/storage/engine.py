@@ -12,7 +12,10 @@ Rows = Mapping[bytes, bytes | None]
 
 
 class Reader(Protocol):
-    """Point and range reads; an engine or a snapshot of one."""
+    """Point and range reads; an engine or a snapshot of one.
+
+    All of them raise `Damaged` for what cannot be read, and never leave a row out without a word.
+    """
 
     def get(self, row: bytes) -> bytes | None:
         """The value of a row, or None."""
@@ -53,7 +56,8 @@ class Engine(Reader, Protocol):
 
         Returns about how many bytes that were. Raises `StoreUnavailable` when the engine refuses;
         none of the rows is then visible after a reopen, unless the engine had already logged the
-        whole batch. From then on it refuses every write until `reopen`.
+        whole batch. From then on it refuses every write until `reopen`; `StoreDamaged` says that
+        this would be of no use.
         """
         ...
 
@@ -71,6 +75,10 @@ class Engine(Reader, Protocol):
 
     def sync(self) -> None:
         """Put everything written so far on stable storage. May be called from any thread."""
+        ...
+
+    def pieces(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """A range cut into parts, in order, that take about a second each to compact."""
         ...
 
     def compact(self, start: bytes, stop: bytes) -> None:
@@ -96,10 +104,22 @@ class Engine(Reader, Protocol):
     def reopen(self) -> None:
         """Close and open again after an error.
 
-        Raises `StoreUnavailable` if that is not possible yet; reads then go on as before.
+        Raises `StoreUnavailable` if that is not possible yet; reads then go on as before. On a
+        full disk it may take the room that is kept for deleting: `lacks_room` then says so.
         """
         ...
 
+    def lacks_room(self) -> str:
+        """Why rows should only be deleted for now; nothing if there is room."""
+        ...
+
+    def regain_room(self) -> bool:
+        """Keep room for deleting again, if there is enough for writing too; says whether."""
+        ...
+
     def close(self) -> None:
-        """Write what is buffered and let go of the files."""
+        """Write what is buffered and let go of the files; whatever is called later raises.
+
+        Requires: no other thread is in the engine.
+        """
         ...

@@ -85,6 +85,10 @@ class MemoryEngine(MemoryView):
     def sync(self) -> None:
         """Memory has no stable storage."""
 
+    def pieces(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """The range as it is."""
+        return [(start, stop)]
+
     def compact(self, start: bytes, stop: bytes) -> None:
         """Deleted rows are gone already."""
 
@@ -105,6 +109,14 @@ class MemoryEngine(MemoryView):
 
     def reopen(self) -> None:
         """Nothing to reopen."""
+
+    def lacks_room(self) -> str:
+        """Memory keeps no reserve."""
+        return ""
+
+    def regain_room(self) -> bool:
+        """There is room."""
+        return True
 
     def close(self) -> None:
         """Nothing to close."""

@@ -7,16 +7,19 @@ large. Batches are written strictly in order. Reads see pending and in-flight ro
 """
 
 import heapq
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice, repeat
 from operator import itemgetter
 from queue import SimpleQueue
 
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Engine
+from stratakv.storage.heads import Heads
+from stratakv.storage.threads import EngineThreads
 
 Done = Callable[[StoreUnavailable | None], None]
 Post = Callable[[Callable[[], None]], object]
@@ -34,8 +37,16 @@ PRESSURE_EVERY_ROWS = 1000
 PREPARED_ROWS = 5000
 """Batches up to this size are built on the loop even if the thread writes them: building takes the
 interpreter lock, and each engine read on the loop would wait for it (9 us a read instead of 2)."""
+LARGE_BATCH = 5000
+"""To free the rows of a larger one at once takes more than a millisecond."""
+JOURNAL_ROWS = 2000
+"""Rows whose names are known for a while after they were written."""
 SLOW_WRITE_SECONDS = 0.005
 SLOW_REST_SECONDS = 0.1
+LOGGED_WRITE_SECONDS = 0.1
+"""A commit that took so long is worth a line in the log."""
+
+log = logging.getLogger("stratakv")
 
 _UNKNOWN = b"?unknown"
 
@@ -113,6 +124,8 @@ class Store:
         self.stats = CommitStats()
         self.sync = sync
         self.on_failure: Callable[[StoreUnavailable], None] = _ignore
+        self.on_leftovers: Callable[[Overlay], None] = _drop
+        """Gets the rows of large batches when they are written, to be freed at leisure."""
         self._epoch = 0
         self._submitted = 0
         self._finished = 0
@@ -123,8 +136,18 @@ class Store:
         self._calm = True
         self._threaded_until = 0.0
         self._recent: Overlay = {}
+        self._heads = Heads()
+        self._written = 0
+        """Rows written so far, by which names are kept: those put while they are, else all."""
+        self._journal: deque[tuple[int, list[bytes]]] = deque()
+        """Names of the rows last put, each batch with the number of its first."""
+        self._journal_end = 0
+        """Names are kept up to this number: for a while after each mark."""
+        self.threads = EngineThreads()
+        """Where work on the engine runs that is too slow for the loop."""
         self.compacting = False
         """A range is being compacted: LevelDB makes writers wait for it at times."""
+        self._closing = False
 
     # reading
 
@@ -158,8 +181,14 @@ class Store:
                 recent[row] = value
         return value
 
-    def _renew_recent(self, rows: Overlay) -> None:
-        """Rows are about to be written: those that are remembered change with them."""
+    def _note_written(self, rows: Overlay) -> None:
+        """Rows are about to be written: what is remembered changes with them."""
+        if self._written < self._journal_end:
+            self._note_names(rows)
+        else:
+            self._written += len(rows)
+        if self._heads.starts:
+            self._heads.written(rows)
         recent = self._recent
         if recent:
             for row in recent.keys() & rows.keys():
@@ -168,6 +197,46 @@ class Store:
                     recent[row] = value
                 else:
                     del recent[row]
+
+    def _note_names(self, rows: Overlay) -> None:
+        """Keep the names of rows that are put; those that are deleted do not count."""
+        names = [row for row, value in rows.items() if value is not None]
+        if names:
+            self._journal.append((self._written, names))
+            self._written += len(names)
+            while self._written - self._journal[0][0] > JOURNAL_ROWS and len(self._journal) > 1:
+                self._journal.popleft()
+
+    def mark(self) -> int:
+        """A number for `written_since`: names are kept from here on, for a while."""
+        if self._written >= self._journal_end:
+            self._journal.clear()
+        self._journal_end = self._written + JOURNAL_ROWS + 1
+        return self._written
+
+    def written_since(self, number: int) -> list[bytes] | None:
+        """Names of the rows put since a mark, and of those that wait; None if they are too many."""
+        if self._written - number > JOURNAL_ROWS:
+            return None
+        names = [row for first, batch in self._journal if first >= number for row in batch]
+        return names + list(self.pending)
+
+    def scan_queue(self, start: bytes, stop: bytes) -> Iterator[bytes]:
+        """As `scan_keys`, for a range whose rows go at its front: where they begin is remembered.
+
+        Requires: any two ranges that are read so are the same, or have no row in common.
+        """
+        self.stats.scans += 1
+        begin = self._heads.find(start)
+        found = self.engine.scan_keys(begin, stop) if begin < stop else iter(())
+        first = next(found, stop)
+        if not self.inflight:  # else a row on its way there could not take it back
+            self._heads.learn(start, first)
+        found = chain((first,), found) if first < stop else iter(())
+        overlay = self._overlay(start, stop)
+        if not overlay:
+            return found
+        return map(itemgetter(0), merge(zip(found, repeat(b""), strict=False), overlay))
 
     def scan(
         self, start: bytes, stop: bytes, *, reverse: bool = False
@@ -219,7 +288,7 @@ class Store:
         """
         if self.pending and self._may_write_inline(self.pending):
             rows, self.pending = self.pending, {}
-            self._renew_recent(rows)
+            self._note_written(rows)
             try:
                 self._write(rows, self.sync)
             except StoreUnavailable:
@@ -232,7 +301,7 @@ class Store:
 
     def submit(self, rows: Overlay, done: Done) -> None:
         """Write rows that are not pending as a batch of their own, behind those under way."""
-        self._renew_recent(rows)
+        self._note_written(rows)
         self._submitted += 1
         batch = Batch(rows, done, self._epoch)
         if self._may_write_inline(rows):
@@ -276,6 +345,8 @@ class Store:
         if elapsed > SLOW_WRITE_SECONDS:
             self.stats.stalls += 1
             self._threaded_until = time.monotonic() + SLOW_REST_SECONDS
+            level = logging.INFO if elapsed > LOGGED_WRITE_SECONDS else logging.DEBUG
+            log.log(level, "a commit of %d rows took %.0f ms", len(rows), elapsed * 1000)
 
     # the writer thread
 
@@ -299,33 +370,59 @@ class Store:
             post(self._finish_first)
 
     def _finish_first(self) -> None:
-        """On the loop's thread: the oldest batch is through."""
-        self._finish(self.inflight.popleft())
+        """On the loop's thread: the oldest batch is through, unless `close` has seen to it."""
+        if self.inflight:
+            self._finish(self.inflight.popleft())
 
     def _finish(self, batch: Batch) -> None:
         self._finished += 1
         if batch.error is not None and batch.epoch == self._epoch:
             self._epoch += 1
             self._recent.clear()
+            self._heads.clear()
             for later in self.inflight:
                 later.rows = {}  # it will be refused too: nobody may read from it any more
             self.on_failure(batch.error)
         batch.done(batch.error)
+        if len(batch.rows) > LARGE_BATCH:
+            self.on_leftovers(batch.rows)
+
+    def compact(self, start: bytes, stop: bytes) -> None:
+        """Compact a range piece by piece, in one of the threads; `close` ends it after a piece."""
+        for piece in self.engine.pieces(start, stop):
+            if self._closing:
+                return
+            self.engine.compact(*piece)
 
     def close(self) -> None:
-        """Write everything and close the engine. Call when no command runs any more."""
+        """Write everything, end the threads and close the engine, in this order.
+
+        Call when no command runs any more. Raises `StoreUnavailable` if the last rows were refused;
+        the engine is closed then too.
+        """
+        self._closing = True
+        self._stop_writer()
+        rows, self.pending = self.pending, {}
+        try:
+            self._write(rows, True)
+        finally:
+            self.threads.shutdown()
+            self.engine.close()
+
+    def _stop_writer(self) -> None:
         if self._writer is not None:
             self._queue.put(None)
             self._writer.join()
             while self.inflight:
                 self._finish_first()
-        rows, self.pending = self.pending, {}
-        self._write(rows, True)
-        self.engine.close()
 
 
 def _ignore(failure: StoreUnavailable) -> None:
     """Nobody wants to know."""
+
+
+def _drop(rows: Overlay) -> None:
+    """They are freed at once."""
 
 
 def _looks_large(rows: Overlay) -> bool:

@@ -13,22 +13,22 @@ app = Celery("celery_app", broker=ADDRESS, backend=ADDRESS)
 app.conf.update(broker_connection_retry_on_startup=True, worker_hijack_root_logger=False)
 
 
-@app.task
+@app.task  # type: ignore[untyped-decorator]
 def multiply(left: int, right: int) -> int:
     return left * right
 
 
-@app.task
+@app.task  # type: ignore[untyped-decorator]
 def total(numbers: list[int]) -> int:
     return sum(numbers)
 
 
-@app.task
+@app.task  # type: ignore[untyped-decorator]
 def fail(reason: str) -> None:
     raise ValueError(reason)
 
 
-@app.task(bind=True, max_retries=3)
+@app.task(bind=True, max_retries=3)  # type: ignore[untyped-decorator]
 def succeed_on_third_try(self: Task[Any, Any]) -> int:
     """The number of retries that were needed: they go back through the broker, with a delay."""
     if self.request.retries < 2:

@@ -7,18 +7,15 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from redis.connection import parse_url
 
 from tests.applications.workers import run_to_end
+from tests.harness.waiting import HANG_S
 
 PACKAGES = ("bullmq@6.7.0", "ioredis@5.11.1")
 SCRIPT = Path(__file__).with_name("bullmq_queue.js")
-INSTALL_DEADLINE_S = 240
-RUN_DEADLINE_S = 120
-
-pytestmark = pytest.mark.timeout(INSTALL_DEADLINE_S + RUN_DEADLINE_S + 60)
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +34,7 @@ def install(place: Path) -> None:
     (place / "package.json").write_text('{"private": true}')
     argv = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
     try:
-        subprocess.run(
-            argv, cwd=place, check=True, capture_output=True, text=True, timeout=INSTALL_DEADLINE_S
-        )
+        subprocess.run(argv, cwd=place, check=True, capture_output=True, text=True, timeout=HANG_S)
     except subprocess.SubprocessError as failed:
         pytest.skip(f"npm could not install {' '.join(PACKAGES)}: {failed}")
 
@@ -47,8 +42,8 @@ def install(place: Path) -> None:
 @pytest.fixture(scope="module")
 def seen(url: str, modules: Path) -> dict[str, Any]:
     """What the script saw, from the first job to the removal of the queue."""
-    argv = ["node", str(SCRIPT), str(parse_url(url)["port"])]
-    output = run_to_end(argv, {"NODE_PATH": str(modules)}, RUN_DEADLINE_S)
+    argv = ["node", str(SCRIPT), str(urlsplit(url).port)]
+    output = run_to_end(argv, {"NODE_PATH": str(modules)})
     result: dict[str, Any] = json.loads(output.splitlines()[-1])
     return result
 

@@ -12,8 +12,7 @@ from celery.result import AsyncResult
 
 from tests.applications import celery_app
 from tests.applications.workers import running
-
-PATIENCE_S = 60
+from tests.harness.waiting import HANG_S
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def app(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Celery]:
 
 
 def outcome(result: AsyncResult) -> object:
-    return result.get(timeout=PATIENCE_S)
+    return result.get(timeout=HANG_S)
 
 
 def test_a_task_returns_its_result(app: Celery) -> None:
@@ -62,7 +61,7 @@ def test_a_chord_counts_its_members_in_the_backend(app: Celery) -> None:
 
 
 def test_the_worker_answers_a_broadcast(app: Celery) -> None:
-    [answer] = app.control.ping(timeout=5, limit=1)
+    [answer] = app.control.ping(timeout=HANG_S, limit=1)
     assert list(answer.values()) == [{"ok": "pong"}]
 
 

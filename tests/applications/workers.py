@@ -9,19 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.harness.servers import ROOT
+from tests.harness.waiting import HANG_S
 
-STOP_DEADLINE_S = 20.0
 
-
-def run_to_end(argv: Sequence[str], env: Mapping[str, str], deadline_s: float) -> str:
-    """The output of a program that has to succeed within the deadline."""
+def run_to_end(argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """The output of a program that has to succeed."""
     done = subprocess.run(
         argv,
         cwd=ROOT,
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=deadline_s,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, f"{argv} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -37,7 +36,7 @@ def running(argv: Sequence[str], env: Mapping[str, str], log: Path) -> Iterator[
     try:
         yield worker.pid
         worker.terminate()
-        assert worker.wait(STOP_DEADLINE_S) == 0, log.read_text(errors="replace")
+        assert worker.wait(HANG_S) == 0, log.read_text(errors="replace")
     finally:
         worker.kill()
         worker.wait()

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.servers import Process
+from tests.harness.waiting import HANG_S
 from tests.harness.wire import encode
-
-DEADLINE_S = 60
 
 
 @pytest.fixture(params=[[], ["-3"]], ids=["resp2", "resp3"])
@@ -31,7 +30,7 @@ def run(program: str, server: Process, *args: str, stdin: bytes = b"") -> str:
         [program, "-p", str(server.port), *args],
         input=stdin,
         capture_output=True,
-        timeout=DEADLINE_S,
+        timeout=HANG_S,
     )
     printed = (done.stdout + done.stderr).decode(errors="replace")
     assert done.returncode == 0, printed
@@ -99,7 +98,7 @@ def test_stat_prints_lines_until_it_is_stopped(server: Process, flags: list[str]
         lines = [process.stdout.readline().decode() for _ in range(6)]
     finally:
         process.terminate()
-        process.wait(DEADLINE_S)
+        process.wait(HANG_S)
     assert "keys" in lines[0] + lines[1]
     assert lines[-1].split()[0] == "203", lines
 
@@ -118,14 +117,14 @@ def test_pipe_counts_errors(server: Process) -> None:
         ["redis-cli", "-p", str(server.port), "--pipe"],
         input=data,
         capture_output=True,
-        timeout=DEADLINE_S,
+        timeout=HANG_S,
     )
     assert b"errors: 1, replies: 3" in done.stdout
 
 
 def test_latency_reports_milliseconds(server: Process) -> None:
     argv = ["redis-cli", "-p", str(server.port), "--latency", "--raw", "-i", "1"]
-    done = subprocess.run(argv, capture_output=True, timeout=DEADLINE_S)
+    done = subprocess.run(argv, capture_output=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[3]) > 0
 

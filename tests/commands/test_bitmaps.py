@@ -19,7 +19,8 @@ STATES: dict[str, list[Call]] = {
 
 ENDS: list[Arg] = [0, 1, 7, 20, -1, -3, -100, 100, "abc", ""]
 OFFSETS: list[Arg] = [0, 7, 100, "#1", "#-1", -1, "abc", "", 1 << 32]
-TYPES = ["u1", "u8", "u63", "i1", "i5", "i8", "i64", "u64", "i65", "u0", "8", "U8", ""]
+TYPES: list[Arg] = ["u1", "u8", "u63", "i1", "i5", "i8", "i64", "u64", "i65", "u0", "8", "U8", ""]
+BITS: list[Arg] = [0, 1, 2, "x"]
 NUMBERS: list[Arg] = [0, 1, -1, 127, 128, -129, 256, (1 << 63) - 1, -(1 << 63), "x"]
 
 COUNTS: list[Call] = [
@@ -28,7 +29,7 @@ COUNTS: list[Call] = [
         ("BITPOS", "k", bit, i, j, *u)
         for bit, i, j, u in product([0, 1], ENDS, ENDS, [(), ("bit",), ("BYTE",), ("foo",)])
     ),
-    *(("BITPOS", "k", bit, i) for bit, i in product([0, 1, 2, "x"], ENDS)),
+    *(("BITPOS", "k", bit, i) for bit, i in product(BITS, ENDS)),
     ("BITCOUNT", "k"),
     ("BITCOUNT", "k", 1),
     ("BITCOUNT", "k", 1, 2, "BIT", 3),
@@ -58,7 +59,7 @@ FIELDS: list[Call] = [
 ]
 
 OTHERS: list[Call] = [
-    *(("SETBIT", "k", o, bit) for o, bit in product(OFFSETS, [0, 1, 2, "x"])),
+    *(("SETBIT", "k", o, bit) for o, bit in product(OFFSETS, BITS)),
     *(("GETBIT", "k", o) for o in OFFSETS),
     *(
         ("BITOP", operation, target, *sources)

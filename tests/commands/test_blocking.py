@@ -14,6 +14,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import Arg, WireClient, encode
 
 Call = tuple[Arg, ...]
@@ -49,9 +50,8 @@ class Cast:
 
     def wait_until_blocked(self, count: int) -> None:
         """Until the server says that so many clients are blocked."""
-        deadline = time.monotonic() + 5
-        while f"blocked_clients:{count}\r\n" not in self._info():
-            assert time.monotonic() < deadline, f"never {count} blocked clients"
+        shown = f"blocked_clients:{count}\r\n"
+        wait_until(lambda: shown in self._info(), f"never {count} blocked clients")
 
     def _info(self) -> str:
         data = self["observer"].send("INFO", "clients").frame.data or b""
@@ -59,7 +59,7 @@ class Cast:
 
     def arrived(self) -> dict[str, list[bytes]]:
         """What has come for each client since the last time."""
-        self["observer"].send("PING")
+        self["observer"].settle()
         time.sleep(SETTLE_SECONDS)
         found: dict[str, list[bytes]] = {}
         for name, client in self._clients.items():

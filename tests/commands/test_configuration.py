@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.commands.test_connection import same_bytes
+from tests.commands.test_connection import calls, same_bytes
+from tests.harness.servers import StrataServer
 from tests.harness.wire import WireClient
 
 CALLS = """
@@ -26,7 +28,7 @@ CONFIG SET maxmemory
 CONFIG SET maxmemory abc
 CONFIG SET maxmemory -1
 CONFIG SET maxmemory 1gbb
-CONFIG SET maxmemory 100mb
+CONFIG SET maxmemory 0
 CONFIG GET maxmemory
 CONFIG SET timeout abc
 CONFIG SET TIMEOUT abc
@@ -45,9 +47,10 @@ CONFIG SET latency-monitor-threshold -1
 CONFIG SET appendonly foo
 CONFIG SET appendfsync foo
 CONFIG SET maxmemory-policy foo
-CONFIG SET maxmemory-policy ALLKEYS-LRU
+CONFIG SET maxmemory-policy NOEVICTION
 CONFIG GET maxmemory-policy
-CONFIG SET save "900 1"
+CONFIG SET save ""
+CONFIG SET appendonly no
 CONFIG GET save
 CONFIG SET save abc
 CONFIG SET save "900 1 300"
@@ -74,21 +77,18 @@ CONFIG GET client-output-buffer-limit
 CONFIG SET proto-max-bulk-len 100
 CONFIG SET client-query-buffer-limit 1
 CONFIG SET maxclients 0
-CONFIG SET hz 501
 CONFIG GET hz
 CONFIG SET tcp-backlog 5
 CONFIG SET maxmemory-clients 200%
 CONFIG SET maxmemory-clients -5%
 CONFIG SET maxmemory-clients abc
-CONFIG SET maxmemory-clients 5%
 CONFIG GET maxmemory-clients
-CONFIG SET maxmemory-clients 1mb
 CONFIG GET maxmemory-clients
 CONFIG SET maxmemory-clients 0
 CONFIG GET key-load-delay
 CONFIG GET key-load-dela*
 CONFIG SET rdb-key-save-delay 0
-CONFIG SET slave-priority 90
+CONFIG SET slave-priority 100
 CONFIG GET replica-priority
 CONFIG SET replica-priority 100
 CONFIG SET sanitize-dump-payload foo
@@ -107,8 +107,10 @@ CONFIG
 """
 
 RESTORED = [
-    *[("maxmemory", "0"), ("timeout", "0"), ("maxmemory-policy", "noeviction"), ("save", "")],
-    *[("hash-max-listpack-entries", "512"), ("hash-max-listpack-value", "64"), ("hz", "10")],
+    *[("timeout", "0"), ("appendonly", "no"), ("appendfsync", "everysec"), ("loglevel", "notice")],
+    *[("hash-max-listpack-entries", "512"), ("hash-max-listpack-value", "64")],
+    *[("set-max-intset-entries", "512"), ("zset-max-listpack-entries", "128")],
+    *[("zset-max-listpack-value", "64"), ("hll-sparse-max-bytes", "3000")],
     *[("notify-keyspace-events", ""), ("durability", "os"), ("slowlog-max-len", "128")],
     *[("slowlog-log-slower-than", "10000"), ("latency-monitor-threshold", "0")],
     ("client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60"),
@@ -143,6 +145,123 @@ def test_every_name_that_redis_has_too_has_its_default(
     shared = (set(redis) & set(strata)) - ours
     assert len(shared) > 60
     assert {n: (redis[n], strata[n]) for n in shared if redis[n] != strata[n]} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("maxmemory", "100mb", b"never evicted; memory is bounded by meta-cache-bytes"),
+        ("maxmemory-policy", "allkeys-lru", b"never evicted"),
+        ("maxmemory-clients", "5%", b"clients are not evicted"),
+        ("save", "900 1", b"there are no snapshots"),
+        ("stop-writes-on-bgsave-error", "no", b"there are no snapshots"),
+        ("auto-aof-rewrite-percentage", "50", b"the log is LevelDB's"),
+        ("activedefrag", "yes", b"no heap to defragment"),
+        ("hz", "100", b"ten times a second"),
+        ("min-replicas-to-write", "1", b"there is no replication"),
+        ("masterauth", "x", b"there is no replication"),
+        ("tracking-table-max-keys", "5", b"client tracking does not exist"),
+        ("oom-score-adj", "yes", b"service manager"),
+    ],
+)
+def test_what_does_not_exist_here_is_refused_with_the_reason(
+    name: str, value: str, reason: bytes, strata_wire: WireClient
+) -> None:
+    before = strata_wire.send("CONFIG", "GET", name).frame.blobs()
+    refused = strata_wire.send("CONFIG", "SET", name, value).raw
+    head = b"-ERR CONFIG SET failed (possibly related to argument '%b') - " % name.encode()
+    assert refused.startswith(head)
+    assert reason in refused
+    assert strata_wire.send("CONFIG", "GET", name).frame.blobs() == before
+
+
+def test_every_name_may_be_set_to_what_it_is(strata_wire: WireClient) -> None:
+    everything = strata_wire.send("CONFIG", "GET", "*").frame.pairs()
+    assert len(everything) > 100
+    for name, value in everything:
+        reply = strata_wire.send("CONFIG", "SET", name.data or b"", value.data or b"").raw
+        assert reply == b"+OK\r\n" or b"immutable" in reply or b"protected config" in reply, name
+
+
+def changes(value: bytes) -> list[str]:
+    """Other values of the same shape."""
+    if value in (b"yes", b"no"):
+        return ["no" if value == b"yes" else "yes"]
+    return [str(int(value) + 1)] if value.isdigit() else []
+
+
+def test_no_name_takes_a_value_and_forgets_it(strata_wire: WireClient) -> None:
+    """Whatever is accepted is there afterwards; the rest is refused with a reason."""
+    for name, value in strata_wire.send("CONFIG", "GET", "*").frame.pairs():
+        for change in changes(value.data or b""):
+            reply = strata_wire.send("CONFIG", "SET", name.data or b"", change).raw
+            shown = strata_wire.send("CONFIG", "GET", name.data or b"").frame.blobs()[1]
+            if reply == b"+OK\r\n":
+                assert shown == change.encode(), name
+                strata_wire.send("CONFIG", "SET", name.data or b"", value.data or b"")
+            else:
+                assert shown == value.data, name
+
+
+def shown(wire: WireClient, *names: str) -> list[bytes]:
+    return [wire.send("CONFIG", "GET", name).frame.blobs()[1] for name in names]
+
+
+def test_appendonly_and_appendfsync_are_redis_s_names_for_the_durability(
+    strata_wire: WireClient,
+) -> None:
+    names = ("appendonly", "appendfsync", "durability")
+    assert shown(strata_wire, *names) == [b"no", b"everysec", b"os"]
+    for change, expected in [
+        (("appendonly", "yes"), [b"yes", b"everysec", b"everysec"]),
+        (("appendfsync", "always"), [b"yes", b"always", b"always"]),
+        (("durability", "everysec"), [b"yes", b"everysec", b"everysec"]),
+        (("appendfsync", "no"), [b"yes", b"no", b"os"]),
+        (("appendonly", "no"), [b"no", b"no", b"os"]),
+        (("appendfsync", "always", "appendonly", "yes"), [b"yes", b"always", b"always"]),
+        (("appendonly", "no"), [b"no", b"always", b"os"]),
+    ]:
+        assert strata_wire.send("CONFIG", "SET", *change).raw == b"+OK\r\n"
+        assert shown(strata_wire, *names) == expected, change
+        enabled = b"aof_enabled:%d\r\n" % (expected[0] == b"yes")
+        assert enabled in strata_wire.send("INFO", "persistence").raw
+
+
+COMPACT = """
+DEL h s z
+HSET h a 1 b 2 | SADD s 1 2 3 | ZADD z 1 a 2 b
+OBJECT ENCODING h | OBJECT ENCODING s | OBJECT ENCODING z
+CONFIG SET hash-max-listpack-entries 1 set-max-intset-entries 2 zset-max-listpack-entries 1
+DEL h s z | HSET h a 1 b 2 | SADD s 1 2 3 | ZADD z 1 a 2 b
+OBJECT ENCODING h | OBJECT ENCODING s | OBJECT ENCODING z
+CONFIG SET hash-max-listpack-entries 9 zset-max-listpack-entries 9
+CONFIG SET hash-max-listpack-value 2 zset-max-listpack-value 2
+DEL h z | HSET h a 123 | ZADD z 1 abc | OBJECT ENCODING h | OBJECT ENCODING z
+DEL h z | HSET h a 12 | ZADD z 1 ab | OBJECT ENCODING h | OBJECT ENCODING z
+CONFIG SET hll-sparse-max-bytes 20
+DEL hll | PFADD hll a b c d e f g h i j | PFDEBUG ENCODING hll | PFCOUNT hll | DEL hll h s z
+"""
+
+
+def test_the_limits_of_compact_forms_are_followed(
+    redis_wire: WireClient, strata_wire: WireClient
+) -> None:
+    same_bytes(redis_wire, strata_wire, calls(COMPACT))
+
+
+def test_config_rewrite_says_what_there_is(tmp_path: Path, strata_wire: WireClient) -> None:
+    reply = strata_wire.send("CONFIG", "REWRITE").raw
+    assert reply == b"-ERR The server is running without a config file\r\n"
+    file = tmp_path / "stratakv.toml"
+    file.write_text("maxclients = 50\n")
+    server = StrataServer(tmp_path / "data", flags=["--config", str(file)]).start()
+    with server.client() as client:
+        reply = client.send("CONFIG", "REWRITE").raw
+        info = client.send("INFO", "server").raw
+    server.stop()
+    assert reply.startswith(b"-ERR Rewriting config file: ")
+    assert str(file).encode() in reply
+    assert f"config_file:{file}\r\n".encode() in info
 
 
 def test_our_own_options_are_there_and_checked(strata_wire: WireClient) -> None:

@@ -36,6 +36,9 @@ function restore a b c | acl cat a b
 HELLO 1 | HELLO 4 | HELLO abc | HELLO 3 AUTH nobody x | HELLO 3 AUTH default | HELLO 3 foo
 HELLO 3 SETNAME | HELLO 3 SETNAME é | CLIENT GETNAME | RESET x
 READONLY | READWRITE | ASKING | CLUSTER INFO | CLUSTER foo | CLUSTER | CLUSTER HELP
+CLUSTER SLOTS | CLUSTER NODES | CLUSTER SETSLOT 1 STABLE | CLUSTER MEET a 1 | CLUSTER FAILOVER
+CLUSTER COUNTKEYSINSLOT 1 | CLUSTER GETKEYSINSLOT 1 1 | CLUSTER ADDSLOTS 1 2 | CLUSTER FORGET a
+CLUSTER KEYSLOT | CLUSTER KEYSLOT a b
 ROLE | ROLE x | WAIT 0 0 | WAIT 0 abc | WAIT abc 0 | WAIT 0 -1 | WAIT 1 10 | WAIT -1 10
 ACL | ACL WHOAMI | ACL LIST | ACL USERS | ACL GETUSER default | ACL GETUSER nobody | ACL CAT
 ACL CAT nosuch | ACL foo
@@ -83,7 +86,51 @@ def test_client_list_has_the_fields_of_redis_in_their_order(
         assert (fields["name"], fields["db"], fields["cmd"]) == ("me", "2", "client|info")
         assert fields["resp"] == str(wire.protocol)
         names.append(list(fields))
-    assert names[1] == names[0]
+    later = ["lib-name", "lib-ver"]  # of Redis 7.2
+    assert names[1] == [*names[0], *later]
+
+
+def described(wire: WireClient) -> dict[str, str]:
+    line = (wire.send("CLIENT", "INFO").frame.data or b"").decode().removeprefix("txt:")
+    return dict(field.split("=", 1) for field in line.strip().split(" "))
+
+
+def test_the_library_of_a_client_is_shown(strata_wire: WireClient) -> None:
+    """The replies are those of Redis 7.2."""
+    wire = strata_wire
+    assert wire.send("CLIENT", "SETINFO", "LIB-NAME", "redis-py(rq)").raw == b"+OK\r\n"
+    assert wire.send("client", "setinfo", "lib-ver", "1.2.3").raw == b"+OK\r\n"
+    shown = described(wire)
+    assert (shown["lib-name"], shown["lib-ver"]) == ("redis-py(rq)", "1.2.3")
+    refused = b"-ERR %b cannot contain spaces, newlines or special characters.\r\n"
+    for word, value in [(b"Lib-Name", b"a b"), (b"LIB-VER", b"a\nb"), (b"lib-ver", b"\xff")]:
+        assert wire.send("CLIENT", "SETINFO", word, value).raw == refused % word
+    assert wire.send("CLIENT", "SETINFO", "foo", "x").raw == b"-ERR Unrecognized option 'foo'\r\n"
+    wire.send("CLIENT", "SETINFO", "LIB-NAME", "")
+    assert described(wire)["lib-name"] == ""
+
+
+def test_a_client_that_touches_nothing_is_marked(strata_wire: WireClient) -> None:
+    wire = strata_wire
+    assert described(wire)["flags"] == "N"
+    assert wire.send("CLIENT", "NO-TOUCH", "on").raw == b"+OK\r\n"
+    wire.send("CLIENT", "NO-EVICT", "on")
+    assert described(wire)["flags"] == "eT"
+    assert wire.send("CLIENT", "NO-TOUCH", "x").raw == b"-ERR syntax error\r\n"
+    assert wire.send("CLIENT", "NO-TOUCH", "OFF").raw == b"+OK\r\n"
+    assert described(wire)["flags"] == "e"
+    wire.send("CLIENT", "NO-TOUCH", "on")
+    wire.send("RESET")
+    assert described(wire)["flags"] == "N"
+
+
+@pytest.mark.parametrize(
+    ("key", "slot"),
+    [("foo", 12182), ("foo{bar}", 5061), ("bar", 5061), ("", 0), ("{}foo", 9500), ("{{x}}", 11068)],
+)
+def test_the_slot_of_a_key(key: str, slot: int, strata_wire: WireClient) -> None:
+    """The slots are those of a Redis that is a cluster."""
+    assert strata_wire.send("CLUSTER", "KEYSLOT", key).raw == b":%d\r\n" % slot
 
 
 def test_clients_are_killed_by_id_and_by_address(strata_server: Process) -> None:
@@ -126,7 +173,7 @@ def is_silent(wire: WireClient) -> bool:
     except TimeoutError:
         return True
     finally:
-        wire._sock.settimeout(10)
+        wire._sock.settimeout(wire.timeout_s)
     return False
 
 
@@ -171,7 +218,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process,
 
 
 GUARDED = """
-PING | GET k | nosuch | GET | HELLO | HELLO 3 | HELLO 3 AUTH default wrong | AUTH wrong
+PING | GET k | nosuch | GET | EXEC | EXEC x | MULTI | DISCARD | HELLO | HELLO 3
+HELLO 3 AUTH default wrong | AUTH wrong
 AUTH default wrong | AUTH nobody sesame | CLIENT ID | COMMAND COUNT x | AUTH sesame | PING
 ACL LIST | ACL GETUSER default | RESET | PING | AUTH default sesame | PING
 CONFIG SET requirepass other | PING | RESET | AUTH sesame | AUTH other
@@ -200,6 +248,13 @@ def test_passwords_are_not_shown(guarded: tuple[Process, Process]) -> None:
         assert shown.endswith(b'"AUTH" "(redacted)" "(redacted)"')
         actor.send("CONFIG", "SET", "slowlog-log-slower-than", 0)
         actor.send("CONFIG", "SET", "requirepass", "sesame")
+        for name in ("cache-url", "zset-store-url"):
+            actor.send("CONFIG", "SET", "timeout", "0", name, "redis://:sesame@127.0.0.1:1/0")
+            actor.send("CONFIG", "SET", name, "")
+        actor.send("CONFIG", "SET", "masterauth", "sesame")
+        actor.send("HELLO", "3", "SETNAME", "auth", "AUTH", "default", "sesame")
+        actor.send("HELLO", "2", "AUTH", "default", "sesame", "SETNAME", "me")
+        actor.send("ACL", "SETUSER", "me", ">sesame")
         log = str(actor.send("SLOWLOG", "GET", -1))
         actor.send("CONFIG", "SET", "slowlog-log-slower-than", 10000)
         assert "redacted" in log

@@ -12,6 +12,7 @@ from stratakv.proxy.table import every_command
 from tests.commands.notification_scripts import SCRIPTS
 from tests.commands.scripts import parse
 from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient, encode
 
 Server = RedisServer | StrataServer
@@ -206,18 +207,11 @@ def test_the_option_can_be_given_at_the_start(tmp_path: Path) -> None:
 
 
 def _wait_for_events(listener: Listener) -> list[tuple[bytes, bytes]]:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if found := listener.heard():
-            return found
-        time.sleep(0.01)
-    return []
+    return wait_until(listener.heard, "no event")
 
 
 def _wait_until_blocked(listener: Listener) -> None:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if b"blocked_clients:1" in listener.sender.send("INFO", "clients").raw:
-            return
-        time.sleep(0.005)
-    raise AssertionError("no client waits")
+    wait_until(
+        lambda: b"blocked_clients:1" in listener.sender.send("INFO", "clients").raw,
+        "no client waits",
+    )

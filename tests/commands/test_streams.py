@@ -39,9 +39,12 @@ IDS: list[Arg] = [
     *["0", "0-0", "2", "2-2", "3-1", "6-6", "6-7", "9", "-", "+", "*", "$", ">", "", "abc"],
     *["7-*", "6-*", "0-*", "1-", "-1", "1--1", "1-2-3", "(", "(2", "(2-2", "(-", "(0", " 7", "+7"],
     *["18446744073709551615", "18446744073709551615-18446744073709551615", "007-07", "1-*x"],
-    *["18446744073709551616", "(18446744073709551615-18446744073709551615", b"7\x00-8", "7" * 130],
+    *["18446744073709551616", "(18446744073709551615-18446744073709551615", "7" * 130],
+    b"7\x00-8",
 ]
 COUNTS: list[Arg] = [0, 1, 3, -1, "x", 1 << 63]
+GROUPS: list[Arg] = ["g", "no", b"n\x00o"]
+WHO: list[Call] = [(), ("a",), ("idle",), ("no",)]
 TRIMS: list[Call] = [
     *(("MAXLEN", *how, n) for how in ((), ("=",), ("~",)) for n in (0, 1, 4, 100, -1, "x")),
     *(("minid", *how, n) for how in ((), ("=",), ("~",)) for n in ("0", "3", "3-4", "99", "x")),
@@ -115,7 +118,7 @@ CALLS: list[Call] = [
     *(("XGROUP", "DESTROY", "s", group) for group in ("g", "no")),
     *(
         ("XGROUP", name, "s", group, consumer)
-        for name, group in product(("CREATECONSUMER", "DELCONSUMER"), ("g", "no", b"n\x00o"))
+        for name, group in product(("CREATECONSUMER", "DELCONSUMER"), GROUPS)
         for consumer in ("a", "idle", "new")
     ),
     *(("XACK", "s", "g", one, "2-2", "9-9") for one in IDS),
@@ -124,7 +127,7 @@ CALLS: list[Call] = [
     ("XPENDING", "s", "g"),
     ("XPENDING", "s", "h"),
     ("XPENDING", "s", "no"),
-    *(("XPENDING", "s", "g", "-", "+", n, *who) for n in COUNTS for who in ((), "a", "idle", "no")),
+    *(("XPENDING", "s", "g", "-", "+", n, *who) for n in COUNTS for who in WHO),
     *(("XPENDING", "s", "g", one, "+", 10) for one in IDS),
     *(("XPENDING", "s", "g", "-", one, 10, "a") for one in IDS),
     *(("XPENDING", "s", "g", "IDLE", n, "-", "+", 10, "b") for n in (0, -1, "x")),
@@ -271,8 +274,8 @@ def test_long_ranges_and_reads_are_whole(strata_wire: WireClient) -> None:
     def ids(*call: Arg) -> list[bytes]:
         frame = strata_wire.send(*call).frame
         if call[0] in ("XREAD", "XREADGROUP"):
-            frame = frame.pairs()[0][1] if frame.kind == "%" else frame.items[0].items[1]
-        return [(item.items or ())[0].data or b"" for item in frame.items or ()]
+            frame = frame.pairs()[0][1] if frame.kind == "%" else frame.elements[0].elements[1]
+        return [item.elements[0].data or b"" for item in frame.elements]
 
     assert ids("XRANGE", "s", "-", "+") == expected
     assert ids("XRANGE", "s", 1001, "+", "COUNT", 2000) == expected[1000:3000]

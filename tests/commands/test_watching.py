@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 
 import pytest
 
@@ -84,8 +83,7 @@ def test_the_slow_log_has_the_commands_of_a_transaction_and_not_exec(
 def test_the_slow_log_has_a_blocked_command_when_it_is_served(strata_server: Process) -> None:
     with strata_server.client() as waiting, strata_server.client() as other:
         waiting.write(encode("BLPOP", "list", "0"))
-        while b"blocked_clients:1" not in other.send("INFO", "clients").raw:
-            pass
+        strata_server.wait_until_blocked()
         other.send("CONFIG", "SET", "slowlog-log-slower-than", "0")
         other.send("SLOWLOG", "RESET")
         other.send("RPUSH", "list", "a")
@@ -118,10 +116,9 @@ def stats_of(wire: WireClient, name: str) -> str:
 def test_an_unblocked_command_counts_as_failed(strata_server: Process) -> None:
     with strata_server.client() as waiting, strata_server.client() as other:
         other.send("CONFIG", "RESETSTAT")
-        number = waiting.send("CLIENT", "ID").frame.number
+        number = waiting.send("CLIENT", "ID").frame.data or b""
         waiting.write(encode("BLPOP", "list", "0"))
-        while b"blocked_clients:1" not in other.send("INFO", "clients").raw:
-            pass
+        strata_server.wait_until_blocked()
         other.send("CLIENT", "UNBLOCK", number, "ERROR")
         assert waiting.read().raw.startswith(b"-UNBLOCKED ")
         assert stats_of(other, "blpop").endswith("failed_calls=1")
@@ -132,8 +129,7 @@ def test_a_blocked_command_is_counted_when_its_wait_ends(strata_server: Process)
     with strata_server.client() as waiting, strata_server.client() as other:
         other.send("CONFIG", "RESETSTAT")
         waiting.write(encode("BLPOP", "list", "0"))
-        while b"blocked_clients:1" not in other.send("INFO", "clients").raw:
-            pass
+        strata_server.wait_until_blocked()
         assert stats_of(other, "blpop") == ""
         other.send("RPUSH", "list", "a")
         waiting.read()
@@ -167,7 +163,7 @@ def test_a_pause_of_writes_holds_back_what_redis_holds_back(
             other.send("CLIENT", "PAUSE", "10000", "WRITE")
             words = [word.replace(r"\n", "\n") for word in shlex.split(call)]
             one.write(encode(*words))
-            time.sleep(0.05)
+            other.settle()
             held.append(b"blocked_clients:1" in other.send("INFO", "clients").raw)
             other.send("CLIENT", "UNPAUSE")
             one.read()
@@ -181,8 +177,7 @@ def test_clients_held_back_by_a_pause_count_as_blocked(
         with server.client() as writer, server.client() as other:
             other.send("CLIENT", "PAUSE", "10000", "WRITE")
             writer.write(encode("SET", "k", "v"))
-            while b"blocked_clients:1" not in other.send("INFO", "clients").raw:
-                pass
+            server.wait_until_blocked()
             other.send("CLIENT", "UNPAUSE")
             assert writer.read().raw == b"+OK\r\n"
             assert b"blocked_clients:0" in other.send("INFO", "clients").raw

@@ -259,6 +259,35 @@ def test_replies_are_those_of_redis(
     assert_same_replies(script, redis_wire, strata_wire)
 
 
+WITH_SCORE = """
+ZRANK z a WITHSCORE => *2 :0 $1 1 | *2 :0 ,1
+ZRANK z b withscore => *2 :1 $3 2.5 | *2 :1 ,2.5
+ZREVRANK z b WITHSCORE => *2 :1 $3 2.5 | *2 :1 ,2.5
+ZREVRANK z c WITHSCORE => *2 :0 $3 inf | *2 :0 ,inf
+ZRANK z none WITHSCORE => *-1 | _
+ZRANK none a WITHSCORE => *-1 | _
+ZRANK z a foo => -ERR syntax error
+ZREVRANK string a WITHSCORES => -ERR syntax error
+ZRANK string a WITHSCORE => -WRONGTYPE Operation against a key holding the wrong kind of value
+ZRANK z a WITHSCORE x => -ERR wrong number of arguments for 'zrank' command
+ZREVRANK z a b c => -ERR wrong number of arguments for 'zrevrank' command
+"""
+"""In RESP2 and RESP3, as Redis 7.2 answers."""
+
+
+@pytest.mark.parametrize("encoding", [0, 1, 2])
+def test_ranks_with_scores_are_those_of_redis_7_2(encoding: int, strata_wire: WireClient) -> None:
+    wire = strata_wire
+    wire.send("CONFIG", "SET", "zset-encoding", encoding)
+    wire.pipeline([("ZADD", "z", 1, "a", 2.5, "b", "inf", "c"), ("SET", "string", 1)])
+    wire.send("CONFIG", "SET", "zset-encoding", 0)
+    for line in WITH_SCORE.strip().splitlines():
+        call, replies = line.split(" => ")
+        wanted = replies.split(" | ")[-1 if wire.protocol == 3 else 0]
+        raw = wire.send(*call.split()).raw.decode().replace("\r\n", " ").strip()
+        assert raw == wanted, call
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_call_without_arguments_is_refused_as_redis_does(
     redis_wire: WireClient, strata_wire: WireClient, name: str

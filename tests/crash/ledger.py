@@ -195,7 +195,9 @@ class Ledger:
             return ("SUNIONSTORE", key, one, other), change
         return (
             ("ZUNIONSTORE", b"z" + key, 1, one),
-            lambda model: _store(model, b"z" + key, Scores.fromkeys(model.get(one, ()), 1.0)),
+            lambda model: _store(
+                model, b"z" + key, Scores((member, 1.0) for member in _members(model, one))
+            ),
         )
 
 
@@ -211,6 +213,11 @@ def _dict(model: Model, key: bytes) -> dict[bytes, bytes]:
 
 def _set(model: Model, key: bytes) -> set[bytes]:
     return model.setdefault(key, set())  # type: ignore[return-value]
+
+
+def _members(model: Model, key: bytes) -> set[bytes]:
+    """Those of a set that may be absent."""
+    return model.get(key, set())  # type: ignore[return-value]
 
 
 def _scores(model: Model, key: bytes) -> Scores:
@@ -243,7 +250,7 @@ def _store(model: Model, key: bytes, value: Value) -> None:
 def _union(model: Model, key: bytes, *sources: bytes) -> None:
     members: set[bytes] = set()
     for source in sources:
-        members |= model.get(source, set())  # type: ignore[operator]
+        members |= _members(model, source)
     _store(model, key, members)
 
 

@@ -6,7 +6,9 @@ log meets it as it would meet a full disk.
 
 from __future__ import annotations
 
+import random
 import resource
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -17,6 +19,7 @@ import pytest
 
 from stratakv.encodings.check import check_directory
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
 
 LIMIT = 300_000
@@ -49,10 +52,9 @@ def fill(client: WireClient, prefix: str) -> list[str]:
 
 
 def wait_until_written(client: WireClient) -> None:
-    deadline = time.monotonic() + 20
-    while client.send("SET", "resumed", "1").frame.is_error:
-        assert time.monotonic() < deadline, "writes did not resume"
-        time.sleep(0.05)
+    wait_until(
+        lambda: not client.send("SET", "resumed", "1").frame.is_error, "writes did not resume"
+    )
 
 
 def health(server: StrataServer) -> tuple[int, str]:
@@ -135,3 +137,113 @@ def test_a_long_command_that_meets_the_end_of_the_disk_changes_nothing(
         assert client.send("SUNIONSTORE", "copy", "big").frame.number == 3000
     server.kill9()
     assert check_directory(server.dir) == 0
+
+
+# a disk of its own, which is really full
+
+
+DISK_MB = 96
+RESERVE = ("--disk-reserve-bytes", "16mb", "--write-buffer-bytes", "512kb", "--log-level", "error")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system in memory; only those who may mount can have one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = f"size={DISK_MB}m"
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    try:
+        done = subprocess.run(mount, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no mount")
+    if done.returncode:
+        pytest.skip("mounting is not permitted")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.fixture
+def small(disk: Path) -> Iterator[StrataServer]:
+    started = StrataServer(disk / "data", flags=RESERVE)
+    started.log = disk.parent / "server.log"
+    started.start()
+    yield started
+    started.kill9()
+
+
+def fill_to_the_brim(server: StrataServer, client: WireClient, chance: random.Random) -> list[str]:
+    """Write what cannot be compressed until refused; the keys that were acknowledged."""
+    written: list[str] = []
+    while True:
+        key = f"key{len(written)}"
+        reply = client.send("SET", key, chance.randbytes(10_000))
+        if reply.frame.is_error:
+            assert reply.raw.startswith(b"-MISCONF "), reply
+            wait_until(lambda: deletes(client), server.output)
+            if not (server.dir / "RESERVE").exists():
+                return written
+        else:
+            written.append(key)
+
+
+def succeeds(client: WireClient, *command: str) -> bool:
+    """Whether a command is accepted; it may be refused while the store is mended."""
+    reply = client.send(*command)
+    assert not reply.frame.is_error or reply.raw.startswith(b"-MISCONF "), reply
+    return not reply.frame.is_error
+
+
+def deletes(client: WireClient) -> bool:
+    """Whether the store is mended, if only for what makes room."""
+    return succeeds(client, "DEL", "nothing")
+
+
+@pytest.mark.timeout(300)
+def test_deleting_makes_room_on_a_full_disk(small: StrataServer) -> None:
+    assert (small.dir / "RESERVE").stat().st_blocks * 512 >= 16 << 20
+    chance = random.Random(7)
+    with small.client() as client:
+        written = fill_to_the_brim(small, client, chance)
+        assert len(written) > 3000
+        refused = client.send("SET", "k", "v").raw
+        assert refused.startswith(b"-MISCONF ")
+        assert b"full" in refused
+        assert client.send("LPUSH", "l", "v").raw.startswith(b"-MISCONF ")
+        assert client.send(
+            "EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k"
+        ).frame.is_error
+        assert (
+            client.send("EVAL", "return redis.call('DEL', KEYS[1])", "1", written[0]).raw
+            == b":1\r\n"
+        )
+        assert health(small)[0] == 503
+        deleted, kept = written[1 : len(written) // 2], written[len(written) // 2 :]
+        for start in range(0, len(deleted), 50):
+            wait_until(lambda: succeeds(client, "UNLINK", *deleted[start : start + 50]))  # noqa: B023
+        small.kill9()
+    small.start()
+    with small.client() as client:
+        assert client.send("EXISTS", *deleted).frame.number == 0
+        assert client.send("EXISTS", *kept).frame.number == len(kept)
+        wait_until(lambda: succeeds(client, "FLUSHALL"), small.output)
+        wait_until(lambda: succeeds(client, "SET", "again", "v"), small.output)
+        wait_until(lambda: (small.dir / "RESERVE").exists(), small.output)
+        wait_until(lambda: health(small) == (200, "ok\n"))
+        again = fill_to_the_brim(small, client, chance)
+        assert len(again) > len(written) // 2, "the space came back"
+        wait_until(lambda: succeeds(client, "FLUSHALL"), small.output)
+        wait_until(lambda: succeeds(client, "SET", "again", "v"), small.output)
+    assert small.terminate() == 0
+    assert check_directory(small.dir) == 0
+    assert "Traceback" not in small.output()
+
+
+def test_no_reserve_is_kept_where_none_is_wanted(tmp_path: Path) -> None:
+    server = StrataServer(tmp_path / "data", flags=["--disk-reserve-bytes", "1mb"]).start()
+    assert (server.dir / "RESERVE").stat().st_size == 1 << 20
+    assert server.terminate() == 0
+    server.flags = ["--disk-reserve-bytes", "0"]
+    server.start()
+    assert not (server.dir / "RESERVE").exists()
+    assert server.terminate() == 0

@@ -15,6 +15,7 @@ import pytest
 from stratakv.encodings.check import check_directory
 from tests.crash.ledger import Ledger, Model, read_back
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient, encode
 
 KILLS = int(os.environ.get("STRATAKV_TEST_KILLS") or 20)
@@ -59,7 +60,6 @@ def knows(server: StrataServer, name: str) -> bool:
         return "unknown command" not in str(client.send(name))
 
 
-@pytest.mark.timeout(300)
 def test_acknowledged_writes_survive_and_the_store_is_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,12 +95,12 @@ def test_the_check_is_a_command_and_refuses_a_store_in_use(tmp_path: Path) -> No
     with server.client() as client:
         client.send("HSET", "h", "f", "v")
     check = [sys.executable, "-m", "stratakv", "check", str(server.dir)]
-    busy = subprocess.run(check, capture_output=True, text=True, timeout=20, check=False)
+    busy = subprocess.run(check, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert busy.returncode != 0
     assert "in use" in busy.stderr
     assert busy.stderr.count("\n") == 1
     server.kill9()
-    closed = subprocess.run(check, capture_output=True, text=True, timeout=20, check=False)
+    closed = subprocess.run(check, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert (closed.returncode, closed.stderr) == (0, "")
     assert "1 keys" in closed.stdout
 
@@ -127,8 +127,7 @@ def test_sigterm_finishes_what_runs_and_loses_nothing_acknowledged(
 
     writer = threading.Thread(target=write)
     writer.start()
-    while not acknowledged:
-        time.sleep(0.001)
+    wait_until(lambda: acknowledged)
     time.sleep(after_s)
     assert server.terminate() == 0, server.output()
     writer.join()
@@ -147,7 +146,7 @@ def test_sigterm_lets_a_long_command_end(tmp_path: Path) -> None:
         for start in range(0, 60_000, 1000):
             client.send("SADD", "big", *range(start, start + 1000))
         client.write(encode("SUNIONSTORE", "copy", "big"))
-        time.sleep(0.02)
+        server.wait_until_asked("sunionstore")
         assert server.terminate() == 0, server.output()
         assert client.read().frame.number == 60_000
     assert check_directory(server.dir) == 0
@@ -162,12 +161,14 @@ def test_sigterm_sends_the_replies_of_what_was_done(tmp_path: Path) -> None:
     with server.client() as client:
         client.send("SET", "big", "x" * 1_000_000)
         client.write(encode("GET", "big") * 30)
-        time.sleep(0.3)
+        with server.client() as other:
+            done = b"cmdstat_get:calls=30,"
+            wait_until(lambda: done in other.send("INFO", "commandstats").raw)
         assert server.process is not None
         server.process.terminate()
         time.sleep(0.3)
         assert len(client.read_to_end()) == 30 * len(b"$1000000\r\n" + b"x" * 1_000_000 + b"\r\n")
-    assert server.process.wait(20) == 0
+    assert server.process.wait(HANG_S) == 0
 
 
 def test_sigterm_does_not_wait_for_who_waits_for_others(tmp_path: Path) -> None:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-_SERVED = """
-PING ECHO AUTH HELLO SELECT QUIT RESET CLIENT COMMAND INFO CONFIG DBSIZE FLUSHDB FLUSHALL SWAPDB
-TIME SLOWLOG LATENCY MEMORY DEBUG MONITOR SHUTDOWN ROLE WAIT LASTSAVE LOLWUT DEL UNLINK EXISTS
-TYPE TOUCH EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST RENAME
-RENAMENX COPY MOVE KEYS SCAN RANDOMKEY OBJECT SORT SORT_RO SET GET GETSET GETDEL GETEX SETEX
-PSETEX SETNX MSET MSETNX MGET APPEND STRLEN INCR DECR INCRBY DECRBY INCRBYFLOAT GETRANGE SUBSTR
-SETRANGE LCS SETBIT GETBIT BITCOUNT BITPOS BITOP BITFIELD BITFIELD_RO HSET HMSET HSETNX HGET
-HMGET HGETALL HKEYS HVALS HLEN HEXISTS HDEL HSTRLEN HINCRBY HINCRBYFLOAT HSCAN HRANDFIELD SADD
-SREM SCARD SMEMBERS SISMEMBER SMISMEMBER SPOP SRANDMEMBER SMOVE SINTER SINTERCARD SINTERSTORE
-SUNION SUNIONSTORE SDIFF SDIFFSTORE SSCAN ZADD ZINCRBY ZCARD ZSCORE ZMSCORE ZRANK ZREVRANK
-ZCOUNT ZLEXCOUNT ZRANGE ZRANGESTORE ZREVRANGE ZRANGEBYSCORE ZREVRANGEBYSCORE ZRANGEBYLEX
-ZREVRANGEBYLEX ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX ZPOPMIN ZPOPMAX ZMPOP
-ZRANDMEMBER ZUNION ZINTER ZDIFF ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD ZSCAN
-PFADD PFCOUNT PFMERGE PFDEBUG PFSELFTEST GEOADD GEODIST GEOHASH GEOPOS GEOSEARCH GEOSEARCHSTORE
-GEORADIUS GEORADIUS_RO GEORADIUSBYMEMBER GEORADIUSBYMEMBER_RO DUMP RESTORE
-PUBLISH SPUBLISH PUBSUB EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT FUNCTION FCALL FCALL_RO
-XADD XLEN XRANGE XREVRANGE XREAD XDEL XTRIM XSETID XINFO XGROUP XREADGROUP XACK XPENDING XCLAIM
-XAUTOCLAIM
-"""
-COMMANDS: Final = frozenset(_SERVED.split())
+from stratakv.proxy import commands  # noqa: F401  # fills the command table
+from stratakv.proxy.table import TABLE, Command
 
-_FIELD_TIMES = """
+SERVED: Final = frozenset(name.decode().upper() for name in TABLE)
+
+_LATER = """
 HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HTTL HPTTL HEXPIRETIME HPEXPIRETIME
+HGETEX HSETEX HGETDEL
+WAITAOF CLIENT|SETINFO CLIENT|NO-TOUCH
 """
-LATER: Final = frozenset(_FIELD_TIMES.split())
-"""Commands of Redis 7.4, which the redis-server of the tests, 7.0, does not know."""
+LATER: Final = frozenset(_LATER.split())
+"""Of Redis 7.2 to 8.0, which the redis-server of the tests, 7.0, does not know."""
+
+OWN: Final = frozenset({"STRATA"})
+COMMANDS: Final = SERVED - LATER - OWN
+"""What the redis-server of the tests knows as well."""
+
+GROWN: Final = {"ZRANK": -3, "ZREVRANK": -3}
+"""Commands that took more arguments after Redis 7.0, and their arity since."""
 
 NOT_RANDOM: Final = {
     "QUIT": "ends the connection: test_connection_state",
@@ -40,22 +33,33 @@ NOT_RANDOM: Final = {
         ("SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"),
         "has several replies, and turns the connection into a stream: commands/test_pubsub",
     ),
-    "STRATA": "our own, Redis does not know it",
-    **dict.fromkeys(LATER, "of Redis 7.4: commands/test_field_times"),
+    **dict.fromkeys(OWN, "our own, Redis does not know it"),
+    **dict.fromkeys(
+        (name for name in LATER if name.startswith("H")),
+        "of Redis 7.4 and 8.0: commands/test_field_times",
+    ),
+    "WAITAOF": "of Redis 7.2: commands/test_server",
 }
 
+_ACL = "ACL|DELUSER ACL|DRYRUN ACL|GENPASS ACL|LOAD ACL|LOG ACL|SAVE ACL|SETUSER"
+NOT_SERVED: Final = {
+    **dict.fromkeys(
+        ("FAILOVER", "PSYNC", "REPLCONF", "REPLICAOF", "SLAVEOF", "SYNC"), "there are no replicas"
+    ),
+    **dict.fromkeys(("MIGRATE", "RESTORE-ASKING"), "there is no cluster"),
+    **dict.fromkeys(_ACL.split(), "there is one user"),
+}
+"""Commands of Redis 7.0 that we do not have."""
+
+
+def _known(entry: Command) -> list[str]:
+    """The subcommands that Redis 7.0 knows too."""
+    names = [sub.decode().upper() for sub in entry.subcommands]
+    return [sub for sub in names if f"{entry.name.upper()}|{sub}" not in LATER]
+
+
 CONTAINERS: Final = {
-    "CLIENT": [
-        *["ID", "INFO", "LIST", "SETNAME", "GETNAME"],
-        *["KILL", "REPLY", "PAUSE", "UNPAUSE", "NO-EVICT"],
-    ],
-    "COMMAND": ["COUNT", "INFO", "DOCS", "LIST", "GETKEYS"],
-    "CONFIG": ["GET", "SET", "RESETSTAT"],
-    "OBJECT": ["ENCODING", "REFCOUNT", "IDLETIME", "FREQ", "HELP"],
-    "MEMORY": ["USAGE"],
-    "PUBSUB": ["CHANNELS", "NUMSUB", "NUMPAT", "SHARDCHANNELS", "SHARDNUMSUB"],
-    "XGROUP": ["CREATE", "SETID", "DESTROY", "CREATECONSUMER", "DELCONSUMER"],
-    "XINFO": ["STREAM", "GROUPS", "CONSUMERS"],
-    "SLOWLOG": ["GET", "LEN", "RESET"],
-    "LATENCY": ["LATEST", "HISTORY", "RESET"],
+    entry.name.upper(): _known(entry)
+    for entry in TABLE.values()
+    if entry.container and entry.name.upper() in COMMANDS
 }

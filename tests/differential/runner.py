@@ -104,6 +104,7 @@ class Pair:
             _clean(client)
         for args in commands:
             self._step(args)
+        self._exchange((b"DISCARD",))
         self._compare_state()
 
     def _step(self, args: Args) -> None:

@@ -26,7 +26,6 @@ def pair(redis_server: Process, strata_server: Process, protocol: int) -> Iterat
 
 
 # A failure shrinks to its shortest form, which may take longer than a test usually may.
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("group", GROUPS)
 def test_random_commands_get_the_replies_of_redis(group: str, pair: Pair, diff_seed: int) -> None:
     @seed(diff_seed)

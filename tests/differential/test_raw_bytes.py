@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from tests.harness.servers import Process
+from tests.harness.waiting import HANG_S
 
 REQUESTS = {
     "inline": b"PING\r\n",
@@ -40,14 +41,30 @@ REQUESTS = {
     "quit": b"*1\r\n$4\r\nQUIT\r\n*1\r\n$4\r\nPING\r\n",
     "http post": b"POST / HTTP/1.1\r\nHost: x\r\n\r\n",
     "http host": b"Host: example.org\r\nPING\r\n",
+    "status alone": b"*1\r\n+PING\r\n",
+    "an empty bulk on its own": b"*1\r\n$4\r\nPING\r\n$0\r\n\r\n*1\r\n$4\r\nPING\r\n",
 }
+_PING = b"*1\r\n$4\r\nPING\r\n"
+for _mark in "+-:_,#(!=%~>|;?$*":
+    _type = _mark.encode()
+    REQUESTS |= {
+        f"{_mark} as a request": _PING + _type + b"1\r\n$4\r\nPING\r\n$1\r\nx\r\n" + _PING,
+        f"{_mark} as an empty request": _PING + _type + b"0\r\n" + _PING,
+        f"{_mark} as a request of nothing": _PING + _type + b"\r\n" + _PING,
+        f"{_mark} as an argument": _PING
+        + b"*2\r\n$4\r\nECHO\r\n"
+        + _type
+        + b"5\r\nhello\r\n"
+        + _PING,
+        f"{_mark} as a name": _PING + b"*1\r\n" + _type + b"PING\r\n" + _PING,
+    }
 
 
 def converse(server: Process, pieces: list[bytes]) -> bytes:
     """All that the server says until it closes, or until it has nothing more to say after our last
     byte.
     """
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_S) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A server that closes with our bytes unread resets the connection; what it said before can
         # still be read.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.inventory import COMMANDS, CONTAINERS
+from tests.differential.inventory import COMMANDS, CONTAINERS, GROWN
 from tests.harness.wire import Reply, WireClient, encode
 
 
@@ -22,6 +22,8 @@ def wrong_counts(arity: int, prefix: int) -> range | list[int]:
 
 
 def arity_of(redis: WireClient, name: str) -> int:
+    if name in GROWN:
+        return GROWN[name]
     info = redis.send("COMMAND", "INFO", name).frame.items
     assert info, name
     number = (info[0].items or ())[1].number
@@ -76,7 +78,7 @@ UNKNOWN = [
     [b""],
     [b"", b""],
     [b"GET "],
-    [b"get\x00", b"k"],
+    [b"nosuch\x00", b"k"],  # of a known name, Redis finds one in a few hundred starts
     [b"\xff\xfe", b"k"],
     [b"LPUSHH", b"k", b"v"],
 ]

@@ -1,6 +1,6 @@
 """A keyspace to try operations on, without a server: each runs as the dispatcher would run it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from stratakv.clock import ManualClock
@@ -8,6 +8,7 @@ from stratakv.encodings import metas
 from stratakv.encodings.keyspace import Keyspace
 from stratakv.encodings.metas import Meta
 from stratakv.encodings.patient import PatientTxn
+from stratakv.encodings.pieces import Pieces
 from stratakv.encodings.txn import ROW_BUDGET, TooLong, Txn
 from stratakv.storage.engine import Engine
 from stratakv.storage.store import Overlay, Store
@@ -28,6 +29,9 @@ class Bench:
         self.counted = encoding in (0, 2)
         self.pauses = 0
         self.long_runs = 0
+        self.writes = 0
+        self.largest_write = 0
+        """Batches that long operations wrote before their end, and the bytes of the largest."""
         self._always_patient = patient
 
     def do(self, operation: Callable[..., Any], *args: Any) -> Any:
@@ -65,6 +69,9 @@ class Bench:
         self.pauses += 1
 
     def _write(self, rows: Overlay) -> None:
+        self.writes += 1
+        size = sum(len(value) for value in rows.values() if value)
+        self.largest_write = max(self.largest_write, size)
         self.keyspace.store.engine.write(rows)
 
     def commit(self) -> None:
@@ -94,4 +101,6 @@ def _listed(value: Any) -> Any:
         items = list(value[1])
         assert len(items) == value[0]
         return items
-    return value
+    if isinstance(value, Pieces):
+        return bytes(value)
+    return list(value) if isinstance(value, Iterator) else value

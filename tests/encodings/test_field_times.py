@@ -197,3 +197,59 @@ def test_the_row_of_the_index_can_be_taken_apart() -> None:
 def test_conditions(word: bytes, none: bool, earlier: bool, same: bool, later: bool) -> None:
     holds = CONDITIONS[word]
     assert [holds(None, 5), holds(5, 4), holds(5, 5), holds(5, 6)] == [none, earlier, same, later]
+
+
+def test_fields_are_taken_once(bench: Bench) -> None:
+    fill(bench)
+    expire(bench, 50, b"f0", b"f1")
+    assert bench.do(hashes.take, KEY, [b"f1", b"none", b"f1"]) == [b"1", None, None]
+    assert fields(bench) == [b"f0", b"f2", b"f3"]
+    assert bench.do(hashes.take, KEY, [b"f0", b"f2"]) == [b"0", b"2"]
+    meta = bench.meta(KEY)
+    assert meta is not None
+    assert meta.encoding < field_times.TIMED
+    assert bench.do(hashes.take, KEY, [b"f3"]) == [b"3"]
+    assert bench.meta(KEY) is None
+
+
+def test_a_field_whose_time_has_passed_is_not_taken(bench: Bench) -> None:
+    fill(bench)
+    expire(bench, 5, b"f1")
+    bench.clock.advance(10)
+    assert bench.do(hashes.take, KEY, [b"f1", b"f2"]) == [None, b"2"]
+    assert fields(bench) == [b"f0", b"f3"]
+
+
+def test_fields_are_read_and_given_a_time(bench: Bench) -> None:
+    fill(bench)
+    later = bench.clock.now_ms + 50
+    found = bench.do(hashes.find_and_expire, KEY, later, [b"f1", b"none", b"f1"])
+    assert found == [b"1", None, b"1"]
+    assert bench.do(field_times.times, KEY, [b"f0", b"f1"]) == [-1, later]
+    assert bench.do(hashes.find_and_persist, KEY, [b"f1", b"f0"]) == [b"1", b"0"]
+    assert bench.do(field_times.times, KEY, [b"f1"]) == [-1]
+    assert bench.do(hashes.find_and_expire, KEY, 1, [b"f1", b"f1"]) == [b"1", None]
+    assert fields(bench) == [b"f0", b"f2", b"f3"]
+
+
+def test_fields_are_written_with_a_time(bench: Bench) -> None:
+    later = bench.clock.now_ms + 50
+    bench.do(hashes.assign_until, KEY, later, [b"a", b"1", b"b", b"2", b"a", b"3"])
+    assert bench.do(hashes.find_all, KEY, [b"a", b"b"]) == [b"3", b"2"]
+    bench.do(hashes.assign_within, KEY, [b"a", b"4", b"c", b"5"])
+    assert bench.do(field_times.times, KEY, [b"a", b"b", b"c"]) == [later, later, -1]
+    bench.do(hashes.assign_until, KEY, later + 10, [b"a", b"6"])
+    assert bench.do(field_times.times, KEY, [b"a", b"b"]) == [later + 10, later]
+    bench.do(hashes.assign_until, KEY, 1, [b"a", b"7", b"new", b"8"])
+    assert fields(bench) == [b"b", b"c"]
+    assert bench.do(hashes.has_all, KEY, [b"b", b"c"])
+    assert not bench.do(hashes.has_all, KEY, [b"b", b"a"])
+    assert bench.do(hashes.has_any, KEY, [b"a", b"c"])
+    assert not bench.do(hashes.has_any, KEY, [b"a", b"none"])
+
+
+def test_a_hash_that_is_written_with_a_time_in_the_past_is_not_there(bench: Bench) -> None:
+    bench.do(hashes.assign_until, KEY, 1, [b"a", b"1", b"b", b"2"])
+    assert bench.meta(KEY) is None
+    reclaim(bench)
+    assert prefixes(bench).isdisjoint({b"s#", b"k#", b"i#", b"t#", b"m#"})

@@ -8,6 +8,7 @@ import pytest
 from stratakv.encodings import geo, geo_search, zsets
 from stratakv.encodings.geo import Box, Circle, Place
 from stratakv.encodings.geo_search import Search
+from stratakv.encodings.txn import Txn
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 
@@ -88,7 +89,7 @@ def fill(bench: Bench, placed: dict[bytes, Place]) -> None:
 
 
 def run(bench: Bench, wanted: Search) -> list[bytes]:
-    def operation(txn: zsets.Txn) -> list[bytes]:
+    def operation(txn: Txn) -> list[bytes]:
         meta = geo_search.open_map(txn, KEY)
         assert meta is not None
         return [member for _, member, _ in geo_search.search(txn, meta, wanted)]
@@ -130,7 +131,7 @@ def test_a_stored_search_keeps_scores_or_distances() -> None:
     fill(bench, {b"here": Place(0, 0), b"there": Place(1, 0), b"far": Place(50, 50)})
     wanted = Search(Circle(Place(0, 0), 200, 1000.0))
 
-    def operation(txn: zsets.Txn, by_distance: bool) -> int:
+    def operation(txn: Txn, by_distance: bool) -> int:
         meta = geo_search.open_map(txn, KEY)
         return geo_search.store(txn, b"target", meta, wanted, by_distance=by_distance)
 

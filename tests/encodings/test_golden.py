@@ -68,6 +68,18 @@ def set_string_twice(txn: Txn) -> None:
     strings.assign(txn, b"greeting", b"")
 
 
+def fill_long_string(txn: Txn) -> None:
+    strings.overwrite(txn, b"greeting", 65534, b"hello")
+    txn.apply()
+    strings.overwrite(txn, b"greeting", 262144, b"world")
+
+
+def replace_long_string(txn: Txn) -> None:
+    strings.assign(txn, b"greeting", b"x" * 65537)
+    txn.apply()
+    strings.assign(txn, b"greeting", b"hello")
+
+
 def fill_hash(txn: Txn) -> None:
     hashes.assign_all(txn, b"user", [b"name", b"Ada", b"born", b"1815", b"", b"\x00\xff"])
     txn.apply()
@@ -131,6 +143,7 @@ def replace_set_by_hash(txn: Txn) -> None:
     hashes.assign_all(txn, b"tags", [b"f", b"v"])
 
 
+GREETING_PATH = b"0:" + GREETING + b"\x00\x00\x00\x08greeting" + V0
 USER_PATH = b"0:" + USER + b"\x00\x00\x00\x04user" + V0
 TAGS_PATH = b"0:" + TAGS + b"\x00\x00\x00\x04tags"
 BOARD_PATH = b"0:" + BOARD + b"\x00\x00\x00\x05board" + V0
@@ -165,6 +178,33 @@ CASES: list[tuple[str, dict[int, int], Callable[[Txn], None], dict[bytes, bytes]
         {},
         set_string_twice,
         {**ONE_KEY, b"m#0:" + GREETING + b"greeting": b"\x00\x01" + V0 + NEVER},
+    ),
+    (
+        "string v1: pieces 0, 1 and 4 of five",
+        {},
+        fill_long_string,
+        {
+            **ONE_KEY,
+            b"m#0:" + GREETING + b"greeting": b"\x01\x01"
+            + V0
+            + NEVER
+            + b"\x00\x00\x00\x00\x00\x04\x00\x05",
+            b"s#" + GREETING_PATH + b"\x00\x00\x00\x00": bytes(65534) + b"he",
+            b"s#" + GREETING_PATH + b"\x00\x00\x00\x01": b"llo",
+            b"s#" + GREETING_PATH + b"\x00\x00\x00\x04": b"world",
+        },
+    ),
+    (
+        "string v1, replaced by a short one, not yet reclaimed",
+        {},
+        replace_long_string,
+        {
+            **ONE_KEY,
+            b"m#0:" + GREETING + b"greeting": b"\x00\x01" + V1 + NEVER + b"hello",
+            b"g#0:" + V0 + b"greeting": b"\x01\x01\x00\x00\x00\x00\x00\x01\x00\x01",
+            b"s#" + GREETING_PATH + b"\x00\x00\x00\x00": b"x" * 65536,
+            b"s#" + GREETING_PATH + b"\x00\x00\x00\x01": b"x",
+        },
     ),
     (
         "hash v0",

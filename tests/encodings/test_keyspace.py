@@ -40,7 +40,9 @@ def assign(bench: Bench, key: bytes, value: bytes = b"v", *, index: int = 0) -> 
 
 
 def value_of(bench: Bench, key: bytes, index: int = 0) -> bytes | None:
-    return strings.find(bench.txn(index), key)
+    found = strings.find(bench.txn(index), key)
+    assert found is None or isinstance(found, bytes)
+    return found
 
 
 # versions
@@ -287,6 +289,8 @@ def test_the_cache_of_an_emptied_database_is_freed_in_steps(bench: Bench) -> Non
         assign(bench, b"key%d" % number, b"x")
     bench.commit()
     keyspace, database = bench.keyspace, bench.keyspace.databases[0]
+    while keyspace.free_some():
+        """The rows of the batch, which was large."""
     keyspace.flush(database)
     assert (database.cached_bytes, database.cache) == (0, {})
     turns = 0

@@ -51,7 +51,7 @@ def test_strings_longer_than_a_chunk() -> None:
 
 
 def test_the_size_of_the_table_of_redis() -> None:
-    assert table_bytes(b"abc", b"") == 16
+    assert table_bytes(3, 0) == 16
 
 
 def test_sequence_and_length_agree_on_four_million_cells() -> None:

@@ -44,7 +44,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 
 def sealed(kind: int, body: bytes) -> bytes:
-    return rdb.seal(bytearray(bytes((kind,)) + body), nothing)
+    return bytes(rdb.seal(bytearray(bytes((kind,)) + body), nothing))
 
 
 def text(value: bytes) -> bytes:
@@ -222,12 +222,13 @@ def test_a_zipmap() -> None:
 @pytest.mark.parametrize("unpack", [packed.listpack, packed.ziplist, packed.zipmap, packed.intset])
 def test_cut_or_spoilt_bytes_never_do_worse_than_raise(unpack: rdb_reader.Unpack) -> None:
     rng = random.Random(1)
-    whole = {
+    samples: dict[rdb_reader.Unpack, bytes] = {
         packed.listpack: packed_listpack(list(LISTPACK_ENTRIES.values())[:5]),
         packed.ziplist: packed_ziplist(list(ZIPLIST_ENTRIES.values())[:3]),
         packed.zipmap: b"\x02\x03foo\x03\x02bar..\x01k\x01\x00v\xff",
         packed.intset: struct.pack("<IIhh", 2, 2, 1, 2),
-    }[unpack]
+    }
+    whole = samples[unpack]
     for size in range(len(whole)):
         with pytest.raises(Malformed):
             list(unpack(whole[:size]))

@@ -201,7 +201,7 @@ def test_a_large_range_is_queued_for_compaction(bench: Bench) -> None:
 def test_metas_are_compacted_when_most_were_deleted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.encodings.keyspace.THINNED_KEYS", 20)
+    monkeypatch.setattr("stratakv.encodings.keyspace.THINNED_ROWS", 20)
     keys = [b"%d" % number for number in range(60)]
     for key in keys:
         bench.make_set(key, 1)
@@ -454,6 +454,7 @@ def test_the_thread_does_not_look_before_the_rows_are_written(
 ) -> None:
     """A database that was filled and flushed in one turn has rows that the engine does not know."""
     bench.make_set(b"brief", 10)
+    bench.database.born = None  # else its rows are known by name
     bench.keyspace.flush(bench.database)
     reclaimer = Reclaimer(bench.keyspace, executor=reader)
     for _ in range(5):
@@ -467,9 +468,35 @@ def test_what_is_settled_early_is_seen_by_the_thread(
     bench: Bench, reader: ThreadPoolExecutor
 ) -> None:
     bench.make_set(b"brief", 10)
+    bench.database.born = None  # else its rows are known by name
     bench.keyspace.flush(bench.database)
     reclaimer = Reclaimer(bench.keyspace, executor=reader)
     assert reclaimer.work(time.perf_counter() + 1)
     bench.keyspace.settle()
     finish(bench, reclaimer)
+    assert kinds(bench) == {b"n#", b"x#"}
+
+
+def test_on_a_full_disk_what_was_deleted_is_compacted_before_more_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stratakv.encodings.reclaim.TIGHT_ROWS", 2 * STEP_ROWS)
+    bench.make_set(b"large", 10 * STEP_ROWS)
+    bench.commit()
+    drop(bench, b"large")
+    bench.commit()
+    reclaimer = Reclaimer(bench.keyspace)
+    reclaimer.is_tight = True
+    parts = 0
+    for _ in range(1000):
+        more = reclaimer.work(0.0)
+        bench.commit()
+        left = sum(row.startswith(b"s#") for row in bench.rows())
+        assert left >= (8 - 2 * parts) * STEP_ROWS
+        if (part := reclaimer.next_compaction()) is not None:
+            parts += 1
+            reclaimer.compacted(part)
+        elif not more:
+            break
+    assert parts == 5
     assert kinds(bench) == {b"n#", b"x#"}

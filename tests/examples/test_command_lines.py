@@ -12,6 +12,7 @@ from examples.momentry import cli as momentry
 from examples.shop_index import __main__ as shop_index
 from examples.transcode import cli as transcode
 from tests.harness.servers import ROOT
+from tests.harness.waiting import HANG_S
 
 NOBODY = "redis://127.0.0.1:1"
 READS = {
@@ -48,7 +49,7 @@ def test_an_address_that_is_none_is_wrong_usage(
 @pytest.mark.parametrize("name", READS)
 def test_help_tells_the_commands_by_the_modules_name(name: str) -> None:
     command = [sys.executable, "-m", f"examples.{name}", "--help"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_S)
     assert done.stdout.startswith(f"usage: python -m examples.{name} ")
 
 

@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from examples.flume_metrics import __main__ as command_line
 from examples.flume_metrics import sample, shapes
@@ -21,6 +23,7 @@ from examples.flume_metrics.server import MetricsServer
 from examples.flume_metrics.shapes import COUNT, SIZE
 from examples.flume_metrics.store import MetricsStore
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import HANG_S
 
 MACHINE = "8a352edd6e5e8f5ad196a875e1cfef93@8454"
 OTHER = machine_name("web-02", 8454)
@@ -54,7 +57,7 @@ class Api:
         self.port = server.server_port
 
     def ask(self, method: str, path: str, body: str = "", **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
         kind = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body or None, {**kind, **named})
@@ -293,7 +296,7 @@ def test_other_bad_requests_are_refused(api: Api) -> None:
 
 def test_a_store_that_is_gone_is_503(tmp_path_factory: pytest.TempPathFactory) -> None:
     server = StrataServer(tmp_path_factory.mktemp("gone") / "data").start()
-    with redis.Redis(port=server.port, retry=None) as client:
+    with redis.Redis(port=server.port, retry=Retry(NoBackoff(), 0)) as client:
         web = MetricsServer(MetricsStore(client))
         thread = threading.Thread(target=web.serve_forever)
         thread.start()

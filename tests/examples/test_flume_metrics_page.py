@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,17 +15,20 @@ import redis
 
 from examples.flume_metrics import sample
 from examples.flume_metrics.load import load, report_now
+from examples.flume_metrics.rows import Row
 from examples.flume_metrics.server import MetricsServer
 from examples.flume_metrics.shapes import COUNT
-from examples.flume_metrics.store import MetricsStore
+from examples.flume_metrics.store import Machine, MetricsStore
 from tests.harness import browser as browsers
 from tests.harness.browser import Browser
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import HANG_S
 
 pytestmark = pytest.mark.skipif(
     browsers.missing() is not None, reason=browsers.missing() or "there is a browser"
 )
 WEB_01, WEB_02, PAY_01 = sample.AGENTS
+REFRESH_MS = 200
 COUNT_CHART, SIZE_CHART = "#chart-count", "#chart-size"
 
 
@@ -41,29 +46,41 @@ def strata(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrataServer]:
 
 
 @pytest.fixture
-def store(strata: StrataServer) -> Iterator[MetricsStore]:
+def client(strata: StrataServer) -> Iterator[redis.Redis]:
+    with redis.Redis(port=strata.port) as client:
+        client.flushall()
+        yield client
+
+
+@pytest.fixture
+def store(client: redis.Redis) -> MetricsStore:
     """Twelve minutes of traffic, up to 14:09:40."""
-    client = redis.Redis(port=strata.port)
-    client.flushall()
     store = MetricsStore(client)
     load(store, minutes=12)
-    yield store
-    client.close()
+    return store
 
 
 @pytest.fixture
 def page(store: MetricsStore, browser: Browser) -> Iterator[Browser]:
     """The page as it opens: the first machine, the newest hour, live."""
+    with opened(store, browser):
+        yield browser
+
+
+@contextmanager
+def opened(store: MetricsStore, browser: Browser) -> Iterator[None]:
     server = MetricsServer(store)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    browser.open(f"{server.url}/?refresh=200")
-    drawn(browser, PAY_01, "20151111 14")
-    yield browser
-    browser.open("about:blank")
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    try:
+        browser.open(f"{server.url}/?refresh={REFRESH_MS}")
+        drawn(browser, PAY_01, "20151111 14")
+        yield
+        browser.open("about:blank")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def drawn(browser: Browser, agent: sample.Agent, ts: str) -> None:
@@ -182,6 +199,51 @@ def test_without_live_the_range_stays_and_live_catches_up(
     drawn(page, WEB_02, "20151111 14")
     page.click("#live")
     drawn(page, WEB_02, "20151111 15")
+
+
+class SlowStore(MetricsStore):
+    """Every answer takes longer than the page's interval."""
+
+    def machines(self) -> list[Machine]:
+        time.sleep(3 * REFRESH_MS / 1000)
+        return super().machines()
+
+
+def test_answers_slower_than_the_interval_are_drawn(
+    client: redis.Redis, store: MetricsStore, browser: Browser
+) -> None:
+    with opened(SlowStore(client), browser):
+        report_now(store, sample.LAST + timedelta(hours=1))
+        drawn(browser, PAY_01, "20151111 15")
+
+
+class HeldStore(MetricsStore):
+    """What is told of one machine waits until the test lets it go."""
+
+    def __init__(self, client: redis.Redis, held: str) -> None:
+        super().__init__(client)
+        self.held = held
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+
+    def rows_of_machine(self, machine: str, ts: str, step: str = "5s") -> Iterator[Row]:
+        if machine == self.held:
+            self.is_asked.set()
+            assert self.may_answer.wait(HANG_S)
+        return super().rows_of_machine(machine, ts, step)
+
+
+@pytest.mark.usefixtures("store")
+def test_an_older_answer_never_replaces_a_newer_one(client: redis.Redis, browser: Browser) -> None:
+    slow = HeldStore(client, WEB_01.machine)
+    with opened(slow, browser):
+        choose(browser, WEB_01)
+        assert slow.is_asked.wait(HANG_S)
+        choose(browser, WEB_02)
+        drawn(browser, WEB_02, "20151111 14")
+        slow.may_answer.set()
+        browser.wait("view.waiting === 0")
+        assert browser.text("#host-name") == "web-02:8454"
+        assert current(browser, "#machines").startswith("web-02")
 
 
 def test_a_range_without_rows_says_so(page: Browser) -> None:

@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -38,6 +37,7 @@ from examples.momentry.monitor import Monitor, show_live, show_once
 from examples.momentry.store import JobStore, Refused, connect
 from examples.momentry.worker import Worker, sample_videos, uuid_of
 from tests.harness.servers import ROOT
+from tests.harness.waiting import HANG_S, wait_until
 
 UUID = "5dea6618a606e7c7"
 KEYS = Keys()
@@ -271,14 +271,14 @@ def test_health_that_is_not_renewed_is_gone(store: JobStore, client: redis.Redis
     assert (store.summary().health, store.summary().services) == ("degraded", {"stratakv": "slow"})
     client.pexpire("momentry:health:current", 1)
     client.pexpire("momentry:health:services", 1)
-    time.sleep(0.02)
-    assert (store.summary().health, store.summary().services) == (None, {})
+    wait_until(lambda: (store.summary().health, store.summary().services) == (None, {}))
 
 
 def test_a_job_moves_from_set_to_set(store: JobStore, client: redis.Redis) -> None:
     def sets() -> dict[str, set[str]]:
         return {
-            name: client.smembers(KEYS.jobs(name)) for name in ("active", "completed", "failed")
+            name: {str(uuid) for uuid in client.smembers(KEYS.jobs(name))}
+            for name in ("active", "completed", "failed")
         }
 
     _start(store)
@@ -360,7 +360,7 @@ def test_messages_arrive_after_their_state_and_only_within_the_prefix(
 
 
 def _next(listener: Any) -> Any:
-    frame = listener.get_message(timeout=5)
+    frame = listener.get_message(timeout=HANG_S)
     assert frame is not None
     return frame
 
@@ -427,9 +427,13 @@ def test_a_board_that_starts_late_knows_what_one_that_was_there_knows(store: Job
         processor = replace(PROCESSOR, current_frame=frame)
         job = JOB.at("yolo", processor.progress, 1700000100)
         store.save(job, processor, replace(MESSAGE, current=frame, timestamp=1700000100))
-    while frame := listener.get_message(timeout=0.2):
-        if frame["type"] == "pmessage":
+
+    def has_caught_up() -> bool:
+        if (frame := listener.get_message(timeout=0.2)) and frame["type"] == "pmessage":
             early.hear(frame["channel"], frame["data"])
+        return UUID in early.states and early.states[UUID].processors == {"yolo": PROCESSOR}
+
+    wait_until(has_caught_up)
     listener.close()
     late = _board(store)
     assert early.states[UUID].job == late.states[UUID].job
@@ -521,12 +525,14 @@ def test_a_monitor_that_loses_its_connection_reads_what_it_missed(
     """The subscriber is cut, the job goes on, and the monitor ends with the right state."""
     board = _board(store)
     heard: list[Message] = []
+    is_saved = threading.Event()
     _start(store)
 
     def interfere(uuid: str, message: Message) -> None:
         heard.append(message)
         if len(heard) > 1:
             return
+        assert is_saved.wait(HANG_S)
         with connect(url) as other:
             other.client_kill_filter(_type="pubsub")
             mine = JobStore(other, KEYS)
@@ -537,11 +543,14 @@ def test_a_monitor_that_loses_its_connection_reads_what_it_missed(
 
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(Monitor(board, heard=interfere).run, 1.0)
-        deadline = time.monotonic() + 20
-        while not heard and time.monotonic() < deadline:
+
+        def is_heard() -> bool:
             store.save(JOB, PROCESSOR, MESSAGE)
-            time.sleep(0.05)
-        run.result(timeout=30)
+            return bool(heard)
+
+        wait_until(is_heard)
+        is_saved.set()  # nothing is written over the end of the job
+        run.result(timeout=HANG_S)
     state = board.states[UUID].job
     assert state is not None
     assert (state.status, board.summary.active) == (Status.COMPLETED, 0)
@@ -583,9 +592,12 @@ def _spawn(url: str, *words: str, **env: str) -> subprocess.Popen[str]:
 def test_a_worker_and_a_monitor_on_the_command_line(url: str) -> None:
     dev = {"MOMENTRY_REDIS_PREFIX": "momentry_dev:", "PYTHONIOENCODING": "utf-8"}
     worker = _spawn(url, "work", "--jobs", "3", "--seed", "2", "--step-ms", "2", **dev)
-    monitor = _spawn(url, "monitor", "--until-idle", "2", "--width", "150", **dev)
-    worked, worker_errors = worker.communicate(timeout=60)
-    watched, monitor_errors = monitor.communicate(timeout=60)
+    with connect(url) as client:
+        started = JobStore(client, Keys("momentry_dev:"))
+        wait_until(lambda: started.summary().total_jobs, "the worker starts no job")
+    monitor = _spawn(url, "monitor", "--until-idle", "4", "--width", "150", **dev)
+    worked, worker_errors = worker.communicate(timeout=HANG_S)
+    watched, monitor_errors = monitor.communicate(timeout=HANG_S)
     assert (worker.returncode, monitor.returncode) == (0, 0), worker_errors + monitor_errors
     jobs = [line.split() for line in worked.splitlines()]
     assert sorted(job[2] for job in jobs) == sorted(sample_videos(3, seed=2))

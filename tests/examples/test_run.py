@@ -11,11 +11,12 @@ import redis
 from examples.run import names
 from examples.server import NotStarted, fresh_server
 from tests.harness.servers import ROOT
+from tests.harness.waiting import HANG_S
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "examples.run", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_S)
 
 
 @pytest.mark.parametrize("name", names())

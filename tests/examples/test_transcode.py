@@ -20,6 +20,7 @@ from examples.transcode import cli, model, playlist, sample, store
 from examples.transcode.model import STAFF_KEY, VIDEOS_KEY, Fragment, Malformed, Status, Video
 from examples.transcode.store import Refused, Tracker
 from tests.harness.servers import ROOT
+from tests.harness.waiting import HANG_S
 
 VIDEO = "ytmaWHUzDikIGwOLl6"
 VIDEO_TEXT = "success|150|10.209.79.229|200,400"
@@ -143,16 +144,18 @@ def test_the_least_loaded_host_with_room_is_chosen() -> None:
 # -- playlists
 
 
+def _tag(line: str) -> tuple[str, str]:
+    found = re.fullmatch(r"(#EXT[A-Z0-9-]*):?(.*)", line)
+    assert found is not None, line
+    return found[1], found[2]
+
+
 def _parse_playlist(text: str) -> dict[str, str]:
     """Check what RFC 8216 asks of every media playlist, and return its tags."""
     lines = text.splitlines()
     assert lines[0] == "#EXTM3U"
     assert text.endswith("\n")
-    tags = dict(
-        re.fullmatch(r"(#EXT[A-Z0-9-]*):?(.*)", line).groups()  # type: ignore[union-attr]
-        for line in lines
-        if line.startswith("#")
-    )
+    tags = dict(_tag(line) for line in lines if line.startswith("#"))
     durations = [float(line[8:-1]) for line in lines if line.startswith("#EXTINF:")]
     target = int(tags["#EXT-X-TARGETDURATION"])
     assert all(round(duration) <= target for duration in durations)
@@ -345,7 +348,9 @@ def test_the_load_of_a_host_that_cannot_be_read_does_not_hold_up_the_end(
 
 def test_sample_data_is_the_same_for_the_same_seed(tracker: Tracker, client: redis.Redis) -> None:
     def dump() -> dict[str, object]:
-        found = {key: client.zrange(key, 0, -1) for key in client.keys("x100speed_sortedset_*")}
+        found: dict[str, object] = {
+            str(key): client.zrange(key, 0, -1) for key in client.keys("x100speed_sortedset_*")
+        }
         return {**found, "videos": client.hgetall(VIDEOS_KEY), "staff": client.hgetall(STAFF_KEY)}
 
     sample.fill(tracker, hosts=3, videos=6, seed=5)
@@ -366,7 +371,7 @@ def _run(url: str, *words: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_S,
     )
 
 

@@ -6,18 +6,14 @@ import base64
 import json
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 from tests.harness.servers import free_port
+from tests.harness.waiting import HANG_S, wait_until
 
-START_DEADLINE_S = 60.0
-WAIT_DEADLINE_S = 60.0
-_POLL_S = 0.05
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's name for an element's id
 _FLAGS = [
     "--headless",
@@ -52,7 +48,7 @@ class Browser:
     def __enter__(self) -> Self:
         self._base = f"http://127.0.0.1:{self._start_driver()}"
         try:
-            self._until(self._is_ready, "chromedriver is ready", START_DEADLINE_S)
+            wait_until(self._is_ready, "chromedriver is ready")
             options = {"args": self._flags, "binary": shutil.which("chromium")}
             wanted = {"alwaysMatch": {"goog:chromeOptions": options}}
             session = self._send("POST", "/session", {"capabilities": wanted})["sessionId"]
@@ -92,7 +88,7 @@ class Browser:
 
     def wait(self, expression: str) -> None:
         """Wait until a JavaScript expression is true."""
-        self._until(lambda: bool(self.run(expression)), expression, WAIT_DEADLINE_S)
+        wait_until(lambda: self.run(expression), expression)
 
     def screenshot(self, file: Path) -> None:
         file.write_bytes(base64.b64decode(self._send("GET", "/screenshot")))
@@ -111,7 +107,7 @@ class Browser:
 
     def _stop_driver(self) -> None:
         self._driver.terminate()
-        self._driver.wait(WAIT_DEADLINE_S)
+        self._driver.wait(HANG_S)
         self._log.close()
 
     def _is_ready(self) -> bool:
@@ -120,18 +116,12 @@ class Browser:
         except OSError:
             return False
 
-    def _until(self, holds: Callable[[], bool], what: str, deadline_s: float) -> None:
-        deadline = time.monotonic() + deadline_s
-        while not holds():
-            assert time.monotonic() < deadline, f"not so after {deadline_s} s: {what}"
-            time.sleep(_POLL_S)
-
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self._base + path, data, method=method)
         request.add_header("Content-Type", "application/json")
         try:
-            with self._http.open(request, timeout=START_DEADLINE_S) as answer:
+            with self._http.open(request, timeout=HANG_S) as answer:
                 return json.load(answer)["value"]
         except HTTPError as refused:
             reason = json.load(refused)["value"]

@@ -10,20 +10,19 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER_PYTHON = os.environ.get("STRATAKV_PYTHON", sys.executable)
 """Whose StrataKV is tested: `make test-compiled` names an interpreter with the compiled one."""
-START_DEADLINE_S = 20.0
-STOP_DEADLINE_S = 20.0
-_POLL_S = 0.01
+FRUGAL = {"STRATAKV_DISK_RESERVE_BYTES": "1mb"}
+"""Hundreds of data directories lie about after a run: each with a small reserve."""
 
 
 class StartError(AssertionError):
@@ -66,23 +65,35 @@ class Process:
     def client(self, protocol: int = 2) -> WireClient:
         return WireClient(self.port, protocol)
 
+    def wait_until_blocked(self, count: int = 1) -> None:
+        """Until the server says that so many clients wait."""
+        shown = b"blocked_clients:%d\r\n" % count
+        with self.client() as client:
+            wait_until(
+                lambda: shown in client.send("INFO", "clients").raw, f"never {count} blocked"
+            )
+
+    def wait_until_asked(self, command: str, calls: int = 1) -> None:
+        """Until so many clients have this as their last command."""
+        shown = f" cmd={command} ".encode()
+        with self.client() as client:
+            wait_until(lambda: client.send("CLIENT", "LIST").raw.count(shown) >= calls, command)
+
     def kill9(self) -> None:
         """SIGKILL: no drain, no flush; what was acknowledged must survive on its own."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait(STOP_DEADLINE_S)
+            self.process.wait(HANG_S)
 
-    def terminate(self, deadline_s: float = STOP_DEADLINE_S) -> int:
-        """SIGTERM, then the exit code. A server that does not end in time is killed."""
+    def terminate(self) -> int:
+        """SIGTERM, then the exit code. A server that does not end is killed."""
         assert self.process is not None, "the server was not started"
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(deadline_s)
+            return self.process.wait(HANG_S)
         except subprocess.TimeoutExpired as late:
             self.kill9()
-            raise AssertionError(
-                f"no exit {deadline_s} s after SIGTERM:\n{self.output()}"
-            ) from late
+            raise AssertionError(f"no exit {HANG_S} s after SIGTERM:\n{self.output()}") from late
 
     def stop(self) -> None:
         """End the process however it is; for fixtures that do not judge the exit."""
@@ -126,14 +137,16 @@ class RedisServer(Process):
         return ["redis-server", *options, *self.flags]
 
     def _answers(self) -> bool:
-        deadline = time.monotonic() + START_DEADLINE_S
-        while self.is_running and time.monotonic() < deadline:
-            try:
-                with self.client() as client:
-                    return client.send("PING").raw == b"+PONG\r\n"
-            except OSError:
-                time.sleep(_POLL_S)
-        return False
+        """Whether it does, once it does or has ended."""
+        return wait_until(lambda: self.is_ready() or not self.is_running) and self.is_running
+
+    def is_ready(self) -> bool:
+        """Whether it answers now."""
+        try:
+            with self.client() as client:
+                return client.send("PING").raw == b"+PONG\r\n"
+        except OSError:
+            return False
 
 
 @dataclass(slots=True)
@@ -146,7 +159,7 @@ class StrataServer(Process):
 
     def start(self) -> Self:
         seen = len(self.output())
-        self._spawn(self._argv(), {**os.environ, **self.env})
+        self._spawn(self._argv(), {**FRUGAL, **os.environ, **self.env})
         ready = self._ready_line(seen)
         self.port = self._number("port", ready)
         self.http_port = self._number("http_port", ready)
@@ -162,15 +175,16 @@ class StrataServer(Process):
         return [SERVER_PYTHON, "-P", "-m", "stratakv", "serve", *places, *self.flags]
 
     def _ready_line(self, seen: int) -> str:
-        deadline = time.monotonic() + START_DEADLINE_S
-        while time.monotonic() < deadline:
+        def found() -> str:
+            is_running = self.is_running  # looked at first: its last words come before its end
             for line in self.output()[seen:].splitlines(keepends=True):
                 if "ready" in line and line.endswith("\n"):
                     return line
-            if not self.is_running:
+            if not is_running:
                 raise self._fail("stratakv ended before it was ready")
-            time.sleep(_POLL_S)
-        raise self._fail(f"stratakv was not ready after {START_DEADLINE_S} s")
+            return ""
+
+        return wait_until(found, lambda: self._fail("stratakv is not ready"))
 
     def _number(self, name: str, line: str) -> int:
         found = re.search(rf"\b{name}\D{{1,3}}(\d+)", line)

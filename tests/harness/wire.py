@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple, Self
 
+from tests.harness.waiting import HANG_S
+
 Arg = bytes | str | int | float
 
 KINDS = {
@@ -52,6 +54,11 @@ class Frame(NamedTuple):
     @property
     def is_null(self) -> bool:
         return self.kind == "_" or (self.data is None and self.items is None)
+
+    @property
+    def elements(self) -> tuple[Frame, ...]:
+        """The items of an aggregate; none for a null, as for an empty one."""
+        return self.items or ()
 
     @property
     def number(self) -> int | None:
@@ -117,7 +124,7 @@ class WireClient:
     port: int
     protocol: int = 2
     host: str = "127.0.0.1"
-    timeout_s: float = 10.0
+    timeout_s: float = HANG_S
     pushes: list[Reply] = field(default_factory=list)
     _sock: socket.socket = field(init=False)
     _file: BinaryIO = field(init=False)
@@ -135,6 +142,11 @@ class WireClient:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def socket(self) -> socket.socket:
+        """The connection itself, for what goes wrong on it."""
+        return self._sock
 
     def close(self) -> None:
         self._file.close()
@@ -154,6 +166,15 @@ class WireClient:
         """Send all commands in one write, then read all replies."""
         requests = [encode(*command) for command in commands]
         return self.send_raw(b"".join(requests), len(requests))
+
+    def settle(self) -> None:
+        """When this returns, what other clients of this process wrote before has been read.
+
+        A server reads every socket that has something before it looks again: the second reply
+        comes of a look that began when all of it was there.
+        """
+        for _ in range(2):
+            self.send("PING")
 
     def write(self, data: bytes) -> None:
         self._sock.sendall(data)

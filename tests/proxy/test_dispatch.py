@@ -13,7 +13,7 @@ import pytest
 
 from stratakv.options import Options
 from stratakv.proxy import dispatch, turns
-from stratakv.proxy.connection import Connection
+from stratakv.proxy.connection import PORTION_BYTES, Connection
 from stratakv.proxy.server import Server
 
 PING = b"*1\r\n$4\r\nPING\r\n"
@@ -26,6 +26,7 @@ class FakeTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
+        self.is_paused = False
 
     def write(self, data: object) -> None:
         assert isinstance(data, bytes)
@@ -34,9 +35,11 @@ class FakeTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         return False
 
-    def pause_reading(self) -> None: ...
+    def pause_reading(self) -> None:
+        self.is_paused = True
 
-    def resume_reading(self) -> None: ...
+    def resume_reading(self) -> None:
+        self.is_paused = False
 
     def close(self) -> None: ...
 
@@ -93,6 +96,27 @@ async def test_a_long_pipeline_runs_in_slices(server: Server) -> None:
     assert await until(lambda: client.replies == 100) >= 100 / most - 1
     await asyncio.sleep(0)
     assert client.transport.written == b"+PONG\r\n" * 100
+
+
+async def test_what_is_read_at_once_is_parsed_in_portions(server: Server) -> None:
+    client = Client(server)
+    value = b"x" * 1000
+    data = b"*2\r\n$4\r\nECHO\r\n$1000\r\n%b\r\n" % value * 500
+    client.send(data)
+    assert server.stats.bytes_in == PORTION_BYTES
+    assert client.transport.is_paused
+    await until(lambda: server.stats.bytes_in == len(data))
+    await until(lambda: not client.transport.is_paused)
+    await until(lambda: client.transport.written.count(value) == 500)
+
+
+async def test_portions_of_a_client_that_is_cut_are_dropped(server: Server) -> None:
+    client = Client(server)
+    client.send(PING + b"*1\r\n$4\r\nQUIT\r\n" + PING * 50_000)
+    await until(lambda: client.transport.written.count(b"\r\n") == 2)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert client.transport.written == b"+PONG\r\n+OK\r\n"
 
 
 async def test_a_single_request_never_waits_behind_pipelines(server: Server) -> None:

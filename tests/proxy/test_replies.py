@@ -126,3 +126,8 @@ def test_floats_look_as_in_redis(redis_server: RedisServer, protocol: int, numbe
         client.send("ZADD", "replies:z", repr(number), "m")
         said = client.send("ZSCORE", "replies:z", "m").raw
     assert (RESP2 if protocol == 2 else RESP3).encode(number) == said
+
+
+def test_an_error_reads_as_text() -> None:
+    """It stands in logs and messages too."""
+    assert str(CommandError(b"ERR caf\xc3\xa9 \xff")) == "ERR caf\u00e9 \ufffd"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import resource
+import tracemalloc
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratakv.proxy.requests import RequestParser, split_words
+from stratakv.proxy.requests import RequestParser, StrictParser, split_words
 from tests.harness.servers import RedisServer
 from tests.harness.wire import encode
 
@@ -44,7 +46,7 @@ def received(parser: RequestParser, pieces: list[bytes]) -> Requests:
 def test_a_message_comes_out_whole(data: bytes, expected: Requests) -> None:
     parser = RequestParser()
     assert received(parser, [data]) == expected
-    assert parser.buffered == 0
+    assert parser.pending == 0
     assert parser.error is None
 
 
@@ -64,7 +66,7 @@ def test_a_message_comes_out_with_more_behind_it(data: bytes, expected: Requests
     cut = data + BEHIND[:5]
     parser = RequestParser()
     assert received(parser, [cut]) == expected
-    assert parser.buffered > 0
+    assert parser.pending > 0
     assert received(parser, [BEHIND[5:] + BEHIND]) == [behind, behind]
 
 
@@ -109,6 +111,73 @@ def test_a_large_argument_takes_no_time_that_grows_with_its_pieces() -> None:
     for at in range(0, len(data), 16384):
         found += parser.receive(data[at : at + 16384])
     assert [len(part) for part in found[0]] == [3, 1, 4_000_000]
+
+
+@pytest.mark.parametrize("first", [1, 30, 40, 70_000, 70_039, 70_040, 70_041, 70_042])
+@pytest.mark.parametrize("size", [1000, 65_536, 70_000])
+def test_large_arguments_come_out_as_they_went_in_wherever_they_are_cut(
+    first: int, size: int
+) -> None:
+    value, other = random.Random(size).randbytes(70_000), b"y" * 65_536
+    data = encode("SET", "key", value, "x", other) + encode("PING")
+    parser = RequestParser()
+    requests = parser.receive(data[:first])
+    for at in range(first, len(data), size):
+        requests += parser.receive(data[at : at + size])
+    assert requests == [[b"SET", b"key", value, b"x", other], [b"PING"]]
+    assert parser.pending == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1000])
+@pytest.mark.parametrize(
+    "odd", [b"", b"\r\n", b"$3\r\nabc\r\n", b"a\r\n$1\r\nb", b"x" * 99, b"x" * 1023, b"x" * 1024]
+)
+def test_many_arguments_come_out_as_they_went_in_wherever_they_are_cut(
+    odd: bytes, size: int
+) -> None:
+    words = [b"member:%d" % number if number % 50 else odd for number in range(400)]
+    data = encode("SADD", *words) + encode("PING")
+    parser = RequestParser()
+    requests: Requests = []
+    for at in range(0, len(data), size):
+        requests += parser.receive(data[at : at + size])
+    assert requests == [[b"SADD", *words], [b"PING"]]
+
+
+def test_a_large_argument_is_not_copied() -> None:
+    size = 16 << 20
+    data = encode("SET", "key", b"x" * size)
+    parser = RequestParser()
+    tracemalloc.start()
+    try:
+        for at in range(0, len(data), 1 << 18):
+            requests = parser.receive(data[at : at + (1 << 18)])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [len(word) for word in requests[0]] == [3, 3, size]
+    assert peak < 1.3 * size
+
+
+@pytest.mark.parametrize("value", ["n", "a\n+b", "a\n=b"])
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_of_a_pipeline_that_is_cut_little_is_read_strictly(
+    monkeypatch: pytest.MonkeyPatch, cut: int, value: str
+) -> None:
+    fed = 0
+    feed = StrictParser.feed
+
+    def counted(parser: StrictParser, data: bytes) -> None:
+        nonlocal fed
+        fed += len(data)
+        feed(parser, data)
+
+    monkeypatch.setattr(StrictParser, "feed", counted)
+    data = encode("ECHO", value) * 1000
+    parser = RequestParser()
+    found = parser.receive(data[:-cut]) + parser.receive(data[-cut:])
+    assert found == [[b"ECHO", value.encode()]] * 1000
+    assert fed < 200
 
 
 @pytest.mark.parametrize("mark", ["*", ">", "~", "|", "%"])

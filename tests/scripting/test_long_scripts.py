@@ -1,12 +1,12 @@
 """Scripts that take long: others are served meanwhile, they can be killed, and stay one unit."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient, encode
 
 FOR_EVER = "while true do end"
@@ -21,10 +21,13 @@ def server(tmp_path: Path) -> Iterator[StrataServer]:
 
 
 def running(server: StrataServer, *call: str | int) -> WireClient:
-    """A client whose script has been running for a moment."""
+    """A client whose script is running."""
     client = server.client()
     client.write(encode(*call))
-    time.sleep(0.05)
+    with server.client() as other:
+        # The other kind's KILL says whether one runs, and ends nothing.
+        probe = ("SCRIPT", "KILL") if call[0] == "FCALL" else ("FUNCTION", "KILL")
+        wait_until(lambda: other.send(*probe).raw.startswith(b"-BUSY"), "no script runs")
     return client
 
 
@@ -80,18 +83,34 @@ def test_long_scripts_on_one_key_do_not_lose_updates(
     script = (
         f"local old = redis.call('get', 'n') or 0 {LONG} return redis.call('set', 'n', old + 1)"
     )
-    clients = [running(server, "EVAL", script, *keys) for _ in "abc"]
+    clients = [server.client() for _ in "abc"]
+    for client in clients:
+        client.write(encode("EVAL", script, *keys))
     assert [client.read().raw for client in clients] == [b"+OK\r\n"] * 3
     with server.client() as other:
         assert other.send("GET", "n").frame.data == b"3"
 
 
-def test_a_long_script_in_a_transaction_is_one_unit(server: StrataServer) -> None:
-    with server.client() as client:
-        client.send("MULTI")
-        client.send("EVAL", LONG + "return redis.call('incr', 'n')", 0)
-        client.send("INCR", "n")
-        assert client.send("EXEC").raw == b"*2\r\n:1\r\n:2\r\n"
+@pytest.mark.parametrize("keys", [(1, "n"), (0,)], ids=["declared", "undeclared"])
+def test_a_long_script_in_a_transaction_is_one_unit(
+    server: StrataServer, keys: tuple[str | int, ...]
+) -> None:
+    """One client reads while it runs, and sees nothing or all; one writes, before it or after."""
+    script = f"redis.call('incr', 'n') {LONG * 4} return redis.call('incr', 'n')"
+    unit = [("MULTI",), ("SET", "a", 1), ("EVAL", script, *keys), ("SET", "b", 1)]
+    with server.client() as client, server.client() as reader, server.client() as writer:
+        client.send("CONFIG", "SET", "busy-reply-threshold", 600_000)  # the writer is to wait
+        client.pipeline(unit)
+        client.write(encode("EXEC"))
+        seen = [reader.send("MGET", "a", "b").raw]
+        writer.write(encode("INCRBY", "n", 100))
+        while not seen[-1].endswith(b"$1\r\n1\r\n"):
+            seen.append(reader.send("MGET", "a", "b").raw)
+        assert set(seen) <= {b"*2\r\n$-1\r\n$-1\r\n", b"*2\r\n$1\r\n1\r\n$1\r\n1\r\n"}
+        before = writer.read().frame.number == 100
+        numbers = [frame.number for frame in client.read().frame.items or ()]
+        assert numbers == [None, 102 if before else 2, None]
+        assert reader.send("GET", "n").frame.data == b"102"
 
 
 def test_many_writes_are_one_unit(server: StrataServer) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.harness.waiting import HANG_S
+
 SCRIPT = """
 import resource, sys
 from stratakv import descriptors
@@ -24,7 +26,7 @@ def prepared(soft: int, hard: int, clients: int) -> tuple[int, int, str]:
         [sys.executable, "-c", SCRIPT, str(soft), str(hard), str(clients)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=True,
     )
     admitted, limit = map(int, ended.stdout.split())

@@ -17,6 +17,7 @@ from stratakv.encodings.keyspace import Keyspace
 from stratakv.storage.leveldb import LevelEngine
 from stratakv.storage.store import Store
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import HANG_S
 from tests.harness.wire import WireClient
 
 
@@ -29,7 +30,7 @@ def refused(
         [sys.executable, "-m", "stratakv", "serve", *places, *flags],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=HANG_S,
         check=False,
         env={**os.environ, **(env or {})},
     )
@@ -113,6 +114,52 @@ def test_a_bad_value_in_the_environment(tmp_path: Path) -> None:
     assert_one_clear_line(ended, "maxclients", "many", "STRATAKV_MAXCLIENTS")
 
 
+@pytest.mark.parametrize("flags", [["--prot", "7"], ["--maxcl=7"], ["--http-p", "0"]], ids=repr)
+def test_an_abbreviated_flag_is_refused(tmp_path: Path, flags: list[str]) -> None:
+    ended = refused(tmp_path / "data", *flags)
+    assert ended.returncode == 2
+    assert f"unrecognized arguments: {' '.join(flags)}" in ended.stderr
+    tool = [sys.executable, "-m", "stratakv", "inspect", str(tmp_path), "k", "--lim", "1"]
+    abbreviated = subprocess.run(tool, capture_output=True, text=True, timeout=60, check=False)
+    assert "unrecognized arguments: --lim 1" in abbreviated.stderr
+
+
+def test_a_misspelt_variable_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    ended = refused(tmp_path / "data", env={"STRATAKV_REQUIREPAS": "sesame"})
+    assert_one_clear_line(ended, "STRATAKV_REQUIREPAS", "did you mean STRATAKV_REQUIREPASS?")
+    assert "sesame" not in ended.stderr
+
+
+def test_an_unknown_variable_is_warned_about(tmp_path: Path) -> None:
+    server = StrataServer(tmp_path / "data", env={"STRATAKV_FOO": "sesame"}).start()
+    server.stop()
+    assert "WARNING the variable STRATAKV_FOO is not an option: it has no effect" in server.output()
+    assert "sesame" not in server.output()
+
+
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
+    file = tmp_path / "stratakv.toml"
+    file.write_bytes("port = 6380\nrequirepass = 'Gr\u00fc\u00dfe'\n".encode("latin-1"))
+    ended = refused(tmp_path / "data", "--config", str(file))
+    assert_one_clear_line(ended, str(file), "is not UTF-8: byte 0xfc in line 2")
+
+
+@pytest.mark.parametrize("name", ["cache-url", "zset-store-url"])
+def test_no_password_of_an_address_is_shown(tmp_path: Path, name: str) -> None:
+    ended = refused(tmp_path / "data", f"--{name}", "redis://me:sesame@host:port/0")
+    assert_one_clear_line(ended, name, "redis://me:(redacted)@host:port/0")
+    assert "sesame" not in ended.stderr
+
+
+def test_what_leveldb_says_is_text(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "CURRENT").write_text("nonsense")
+    ended = refused(tmp_path / "data")
+    assert_one_clear_line(ended, str(tmp_path / "data"))
+    assert "b'" not in ended.stderr
+    assert 'b"' not in ended.stderr
+
+
 def test_two_addresses_and_a_unix_socket_at_once(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     flags = ["--bind", "127.0.0.1", "127.0.0.2", "--unixsocket", str(path)]
@@ -167,5 +214,5 @@ def test_a_signal_ends_it_with_exit_code_zero(tmp_path: Path, number: str) -> No
     server = StrataServer(tmp_path / "data").start()
     assert server.process is not None
     server.process.send_signal(getattr(signal, number))
-    assert server.process.wait(20) == 0
+    assert server.process.wait(HANG_S) == 0
     assert "Traceback" not in server.output()

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 import pytest
 
 from stratakv.errors import StoreUnavailable
+from stratakv.storage import store as store_module
 from stratakv.storage.engine import Rows
 from stratakv.storage.memory import MemoryEngine
-from stratakv.storage.store import INLINE_ROWS, RECENT_BYTES, RECENT_ROWS, Store, merge
+from stratakv.storage.store import (
+    INLINE_ROWS,
+    JOURNAL_ROWS,
+    RECENT_BYTES,
+    RECENT_ROWS,
+    Store,
+    merge,
+)
+from tests.harness.waiting import HANG_S
 
 ENDLESS = b"\xff" * 8
 
@@ -31,7 +40,7 @@ class Gate(MemoryEngine):
         self.written: list[Rows] = []
 
     def write(self, rows: Rows, *, sync: bool = False) -> int:
-        assert self.opened.wait(10)
+        assert self.opened.wait(HANG_S)
         if self.failures:
             self.failures -= 1
             raise StoreUnavailable("disk full")
@@ -50,7 +59,7 @@ class Loop:
 
     def run(self, count: int = 1) -> None:
         for _ in range(count):
-            self.posted.get(timeout=10)()
+            self.posted.get(timeout=HANG_S)()
 
 
 class Outcomes(list[StoreUnavailable | None]):
@@ -355,3 +364,137 @@ def test_no_more_rows_are_remembered_than_allowed() -> None:
     for number in range(3 * RECENT_ROWS):
         store.get_often(b"%d" % number)
     assert len(store._recent) <= RECENT_ROWS
+
+
+@pytest.mark.parametrize(("slow", "level"), [(0.0, "INFO"), (1000.0, "DEBUG")])
+def test_a_slow_commit_is_logged(
+    slow: float, level: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store_module, "SLOW_WRITE_SECONDS", 0.0)
+    monkeypatch.setattr(store_module, "LOGGED_WRITE_SECONDS", slow)
+    store = Store(MemoryEngine())
+    store.pending[b"a"] = b"1"
+    with caplog.at_level("DEBUG", logger="stratakv"):
+        store.commit(lambda error: None)
+    assert [record.levelname for record in caplog.records] == [level]
+    assert "a commit of 1 rows took" in caplog.text
+
+
+class Closing(Gate):
+    """Notes what happens around the close."""
+
+    __slots__ = ("log",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[str] = []
+
+    def pieces(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        return [(start, stop)] * 100
+
+    def compact(self, start: bytes, stop: bytes) -> None:
+        self.log.append("compact")
+        assert self.opened.wait(10)
+
+    def close(self) -> None:
+        self.log.append("close")
+
+
+def test_the_engine_closes_when_the_threads_have_ended() -> None:
+    engine = Closing()
+    store = Store(engine)
+    engine.opened.clear()
+    compaction = store.threads.submit(store.compact, b"", ENDLESS)
+    while not engine.log:
+        pass
+    assert store.threads.working
+    threading.Timer(0.05, engine.opened.set).start()
+    store.close()
+    assert compaction.done()
+    assert engine.log[-1] == "close"
+    assert len(engine.log) < 100, "a compaction ends early, between two pieces"
+    with pytest.raises(RuntimeError):
+        store.threads.submit(store.compact, b"", ENDLESS)
+
+
+def test_an_engine_that_refuses_the_last_batch_is_closed_all_the_same() -> None:
+    engine = Closing()
+    store = Store(engine)
+    put(store, {b"a": b"1"})
+    engine.failures = 1
+    with pytest.raises(StoreUnavailable):
+        store.close()
+    assert engine.log == ["close"]
+
+
+def test_batches_that_the_close_has_seen_to_are_not_finished_again(loop: Loop) -> None:
+    store, outcomes = Store(Gate(), post=loop.posted.put, sync=True), Outcomes()
+    put(store, {b"a": b"1"})
+    store.commit(outcomes.append)
+    store.close()
+    loop.run()
+    assert outcomes == [None]
+
+
+def test_a_queue_is_scanned_like_any_range(gate: Gate, loop: Loop) -> None:
+    """Whatever is remembered of its front, and whatever is on its way to the engine."""
+    turns = random.Random(9)
+    store = Store(gate, post=loop.posted.put, sync=True)
+    ranges = [(b"q%d:" % number, b"q%d;" % number) for number in range(3)]
+    under_way = 0
+    for _ in range(2000):
+        start, stop = turns.choice(ranges)
+        row = start + b"%02d" % turns.randrange(40)
+        put(store, {row: turns.choice([None, None, b"v"])})
+        assert list(store.scan_queue(start, stop)) == list(store.scan_keys(start, stop))
+        if turns.random() < 0.5:
+            store.commit(lambda error: None)
+            under_way += 1
+        if turns.random() < 0.3:
+            loop.run(under_way)
+            under_way = 0
+    loop.run(under_way)
+    store.close()
+
+
+def test_a_queue_is_not_sought_from_its_start_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = MemoryEngine()
+    store = Store(engine)
+    begins: list[bytes] = []
+    scan_keys = engine.scan_keys
+
+    class Noting(MemoryEngine):
+        def scan_keys(self, start: bytes, stop: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+            begins.append(start)
+            return scan_keys(start, stop, reverse=reverse)
+
+    monkeypatch.setattr(store, "engine", Noting())
+    engine.write({b"q:5": b"", b"q:6": b""})
+    assert list(store.scan_queue(b"q:", b"q;")) == [b"q:5", b"q:6"]
+    assert next(store.scan_queue(b"q:", b"q;")) == b"q:5"
+    store.submit({b"q:3": b"", b"r": b""}, lambda error: None)
+    engine.write({b"q:3": b""})
+    assert next(store.scan_queue(b"q:", b"q;")) == b"q:3"
+    assert begins == [b"q:", b"q:5", b"q:3"]
+
+
+def test_the_names_of_rows_are_known_for_a_while() -> None:
+    store = Store(MemoryEngine())
+    put(store, {b"before": b"1"})
+    store.commit(lambda error: None)
+    mark = store.mark()
+    put(store, {b"a": b"1", b"gone": None})
+    store.commit(lambda error: None)
+    later = store.mark()
+    put(store, {b"b": b"1"})
+    store.settle()
+    put(store, {b"waits": b"1"})
+    assert store.written_since(mark) == [b"a", b"b", b"waits"]
+    assert store.written_since(later) == [b"b", b"waits"]
+    put(store, {b"%d" % number: None for number in range(JOURNAL_ROWS)})
+    store.commit(lambda error: None)
+    assert store.written_since(later) == [b"b", b"waits"]
+    put(store, {b"%d" % number: b"" for number in range(JOURNAL_ROWS)})
+    store.commit(lambda error: None)
+    assert store.written_since(later) is None
+    assert store.written_since(store.mark()) == []

@@ -10,12 +10,27 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple, Self
 
 from tests.harness.servers import RedisServer, free_port
-from tests.harness.wire import WireClient
+from tests.harness.waiting import wait_until
+from tests.harness.wire import Frame, WireClient
 
 NODES = 3
 SLOTS = 16384
+
+
+class SlotRange(NamedTuple):
+    """One line of CLUSTER SLOTS: the slots from first to last, and the port of their master."""
+
+    first: int
+    last: int
+    port: int
+
+    @classmethod
+    def read(cls, line: Frame) -> Self:
+        first, last, master = line.elements[:3]
+        return cls(_integer(first), _integer(last), _integer(master.elements[1]))
 
 
 class Node(RedisServer):
@@ -91,34 +106,34 @@ class RedisCluster:
         self._wait(self._agrees)
 
     def _wait(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
-        while not is_so():
-            nodes = self.nodes + self.replicas
-            assert time.monotonic() < deadline, [node.output()[-500:] for node in nodes]
-            time.sleep(0.05)
+        wait_until(is_so, lambda: [node.output()[-500:] for node in self.nodes + self.replicas])
 
     def _agrees(self) -> bool:
+        try:
+            return self._all_agree()
+        except ConnectionError:  # one of them is still starting
+            return False
+
+    def _all_agree(self) -> bool:
         views = set()
         known = b"cluster_known_nodes:%d" % (len(self.nodes) + len(self.replicas))
         for node in self.nodes:
+            if not node.is_ready():
+                return False
             with node.client() as client:
                 info = client.send("CLUSTER", "INFO").frame.data or b""
                 if b"cluster_state:ok" not in info or known not in info:
                     return False
                 frame = client.send("CLUSTER", "SLOTS").frame
-                found = [one.items for one in frame.items or ()]
-                views.add(
-                    frozenset((i[0].number, i[1].number, i[2].items[1].number) for i in found)
-                )
+                views.add(frozenset(SlotRange.read(one) for one in frame.elements))
         return len(views) == 1
 
     def owner_of(self, slot: int) -> Node:
         with self.nodes[0].client() as client:
-            for one in client.send("CLUSTER", "SLOTS").frame.items or ():
-                first, last, master = one.items[:3]
-                if first.number <= slot <= last.number:
-                    port = master.items[1].number
-                    return next(node for node in self.nodes if node.port == port)
+            for one in client.send("CLUSTER", "SLOTS").frame.elements:
+                owned = SlotRange.read(one)
+                if owned.first <= slot <= owned.last:
+                    return next(node for node in self.nodes if node.port == owned.port)
         raise AssertionError(f"slot {slot} has no master")
 
     def move(self, slot: int, pause_seconds: float = 0.0) -> None:
@@ -149,9 +164,14 @@ class RedisCluster:
                 expect(client, "CLUSTER", "SETSLOT", str(slot), "NODE", ids[0])
 
 
-def _masters(client: WireClient) -> set[int | None]:
+def _integer(frame: Frame) -> int:
+    assert frame.number is not None, frame
+    return frame.number
+
+
+def _masters(client: WireClient) -> set[int]:
     frame = client.send("CLUSTER", "SLOTS").frame
-    return {one.items[2].items[1].number for one in frame.items or ()}
+    return {SlotRange.read(one).port for one in frame.elements}
 
 
 def expect(client: WireClient, *words: str | bytes) -> None:

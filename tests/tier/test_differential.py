@@ -85,7 +85,6 @@ def _with_other_names(sequence: list[Args]) -> list[Args]:
     return [tuple(OTHER_NAMES.get(word, word) for word in args) for args in sequence]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("weather", ["on", "off", "flushed"])
 @pytest.mark.parametrize(("version", "group"), CASES)
 def test_random_commands_get_the_replies_of_redis(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
+from stratakv.encodings.zset_marks import NAME
 from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
 from tests.tier.servers import PATIENT, start_strata, wait_until_used
 
@@ -51,7 +52,11 @@ def wire(strata: StrataServer) -> Iterator[WireClient]:
 @pytest.fixture
 def cache(tier: RedisServer) -> Iterator[WireClient]:
     with tier.client() as client:
-        client.send("FLUSHALL")
+        client.send("SELECT", "1")
+        for name in names(client):  # all but the mark
+            client.send("DEL", name)
+        client.send("SELECT", "0")
+        client.send("FLUSHDB")
         yield client
 
 
@@ -82,16 +87,9 @@ def entry(wire: WireClient, key: bytes, *, stored: bool = False) -> bytes:
     return b"c#" + namespace(wire) + generation + length + b"{" + key + b"}" + version
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    """What was sent behind a reply arrives a moment later."""
-    deadline = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def names(cache: WireClient) -> set[bytes]:
-    return set(cache.send("KEYS", "*").frame.blobs())
+    """All entries; the mark of the store is none."""
+    return set(cache.send("KEYS", "*").frame.blobs()) - {NAME}
 
 
 @pytest.mark.parametrize("key", [b"hash2", b"hash3"])
@@ -102,14 +100,14 @@ def test_a_hash_has_an_entry_per_field_and_one_for_all(
     assert names(cache) == set()
     wire.send("HGET", key, "f")
     name = entry(wire, key)
-    eventually(lambda: names(cache) == {name + b"f"})
+    wait_until(lambda: names(cache) == {name + b"f"})
     assert cache.send("GET", name + b"f").frame.data == b"1"
     wire.send("HGETALL", key)
-    eventually(lambda: names(cache) == {name, name + b"f"})
+    wait_until(lambda: names(cache) == {name, name + b"f"})
     assert cache.send("TYPE", name).frame.data == b"hash"
     assert sorted(cache.send("HGETALL", name).frame.blobs()) == [b"1", b"2", b"f", b"g"]
     wire.send("HSET", key, "f", "3")
-    eventually(lambda: names(cache) == set())  # a write takes what it changed out of the cache
+    wait_until(lambda: names(cache) == set())  # a write takes what it changed out of the cache
     assert wire.send("HGET", key, "f").frame.data == b"3"
 
 
@@ -118,7 +116,7 @@ def test_a_set_has_one_entry(key: bytes, wire: WireClient, cache: WireClient) ->
     wire.send("SADD", key, "a", "b")
     wire.send("SMEMBERS", key)
     name = entry(wire, key)
-    eventually(lambda: names(cache) == {name})
+    wait_until(lambda: names(cache) == {name})
     assert cache.send("TYPE", name).frame.data == b"set"
     assert sorted(cache.send("SMEMBERS", name).frame.blobs()) == [b"a", b"b"]
 
@@ -133,7 +131,7 @@ def test_a_sorted_set_v1_is_there_in_full(wire: WireClient, cache: WireClient) -
     wire.send("ZADD", "zset1", "0.5", LONG)
     followed = [LONG, b"0.5", SHORT, b"1"]
     ask = ("ZRANGE", name, "0", "-1", "WITHSCORES")
-    eventually(lambda: cache.send(*ask).frame.blobs() == followed)  # and not dropped
+    wait_until(lambda: cache.send(*ask).frame.blobs() == followed)  # and not dropped
 
 
 def test_a_sorted_set_v2_has_indexes_and_long_members(wire: WireClient, cache: WireClient) -> None:
@@ -141,7 +139,7 @@ def test_a_sorted_set_v2_has_indexes_and_long_members(wire: WireClient, cache: W
     assert wire.send("ZRANGE", "zset2", "0", "-1").frame.blobs() == [SHORT, LONG]
     name = entry(wire, b"zset2")
     index = b"\x01" + hashlib.md5(LONG).digest()
-    eventually(lambda: names(cache) == {name, name + index})
+    wait_until(lambda: names(cache) == {name, name + index})
     assert cache.send("ZRANGE", name, "0", "-1").frame.blobs() == [b"\x00" + SHORT, index]
     assert cache.send("GET", name + index).frame.data == LONG
 
@@ -157,7 +155,7 @@ def test_a_sorted_set_v3_has_its_scores_in_the_store_without_a_generation(
     shown = cache.send("ZRANGE", name, "0", "-1", "WITHSCORES").frame.blobs()
     assert shown == [b"\x00" + SHORT, b"1", index, b"2"]
     wire.send("DEL", "zset3")
-    eventually(lambda: names(cache) == set())  # reclaiming takes the scores away
+    wait_until(lambda: names(cache) == set())  # reclaiming takes the scores away
     cache.send("SELECT", "0")
 
 
@@ -178,7 +176,7 @@ def test_a_policy_turns_the_cache_off_or_shortens_its_life(
     wire.send("HSET", "brief1", "f", "1")
     wire.send("HGET", "brief1", "f")
     name = entry(wire, b"brief1") + b"f"
-    eventually(lambda: names(cache) == {name})
+    wait_until(lambda: names(cache) == {name})
     assert 0 < (cache.send("TTL", name).frame.number or 0) <= 300
 
 
@@ -210,14 +208,12 @@ def test_keys_move_between_versions_in_the_background(kind: str, wire: WireClien
 
 
 def wait_for_reencoding(wire: WireClient) -> dict[bytes | None, int | None]:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
+    def progress() -> dict[bytes | None, int | None]:
         shown = wire.send("STRATA", "PROGRESS").frame
-        found = {key.data: item.number for key, item in shown.pairs()}
-        if not found[b"running"]:
-            return found
-        time.sleep(0.01)
-    raise AssertionError("still running")
+        return {key.data: item.number for key, item in shown.pairs()}
+
+    wait_until(lambda: not progress()[b"running"])
+    return progress()
 
 
 def test_a_restart_leaves_all_entries_behind(
@@ -233,4 +229,4 @@ def test_a_restart_leaves_all_entries_behind(
         assert generation_of(again) == before + 1
         assert again.send("HGET", "hash2", "f").frame.data == b"1"
         again.send("HGET", "hash2", "f")
-        eventually(lambda: len(names(cache)) == 2)  # the old one waits for its end, unread
+        wait_until(lambda: len(names(cache)) == 2)  # the old one waits for its end, unread

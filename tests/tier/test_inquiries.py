@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient, encode
 from tests.tier.servers import PATIENT, start_strata
-from tests.tier.test_entries import eventually
 from tests.tier.test_faults import _info
 
 LONG = "a-member-of-more-than-15"
@@ -95,7 +95,7 @@ def test_hits_and_misses_are_counted_once(
     wire.send(*write.split())
     before = {kind: counts(strata, kind) for kind in kinds}
     first = wire.send(*read.split()).raw
-    eventually(lambda: counts(strata, next(iter(kinds)))["misses"] > 0)
+    wait_until(lambda: counts(strata, next(iter(kinds)))["misses"] > 0)
     for _ in range(4):
         assert wire.send(*read.split()).raw == first
     for kind, number in kinds.items():

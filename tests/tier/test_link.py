@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from stratakv.storage.cache.address import parse_address
 from stratakv.storage.cache.contract import BYPASS, NoCache
 from stratakv.storage.cache.link import Link
 from tests.harness.servers import RedisServer
+from tests.harness.waiting import HANG_S, loop_until, wait_until
 
 
 class Guarded(RedisServer):
@@ -23,10 +23,7 @@ class Guarded(RedisServer):
 
     def _answers(self) -> bool:
         socket = Path(self.flags[1])
-        deadline = time.monotonic() + 10
-        while not socket.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return socket.exists()
+        return wait_until(lambda: socket.exists() or not self.is_running) and self.is_running
 
 
 @pytest.fixture
@@ -40,23 +37,17 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 async def connected(url: str, **options: Any) -> Link:
     """A link that is patient with a busy machine, unless told otherwise."""
     ready = asyncio.Event()
-    options.setdefault("timeout_seconds", 20.0)
+    options.setdefault("timeout_seconds", HANG_S)
     link = Link(asyncio.get_running_loop(), parse_address(url), on_ready=ready.set, **options)
     link.start()
-    await asyncio.wait_for(ready.wait(), 5)
+    await asyncio.wait_for(ready.wait(), HANG_S)
     return link
 
 
 async def asked(link: Link, *words: bytes) -> Any:
     future = asyncio.get_running_loop().create_future()
     link.ask(words, future.set_result)
-    return await asyncio.wait_for(future, 5)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():
-            await asyncio.sleep(0.01)
+    return await asyncio.wait_for(future, HANG_S)
 
 
 async def test_replies_come_in_the_order_of_the_requests(redis: RedisServer) -> None:
@@ -64,7 +55,7 @@ async def test_replies_come_in_the_order_of_the_requests(redis: RedisServer) -> 
     replies: list[Any] = []
     for number in range(1000):
         link.ask((b"ECHO", b"%d" % number), replies.append)
-    await until(lambda: len(replies) == 1000)
+    await loop_until(lambda: len(replies) == 1000)
     assert replies == [b"%d" % number for number in range(1000)]
     link.close()
 
@@ -84,7 +75,7 @@ async def test_a_wrong_password_is_a_bypass_with_its_reason(redis: RedisServer) 
     place = parse_address(f"redis://:wrong@127.0.0.1:{redis.port}")
     link = Link(asyncio.get_running_loop(), place)
     link.start()
-    await until(lambda: "WRONGPASS" in link.reason)
+    await loop_until(lambda: "WRONGPASS" in link.reason)
     assert await asked(link, b"GET", b"k") is BYPASS
     assert link.state in ("open", "half-open")
     link.close()
@@ -105,8 +96,8 @@ async def test_a_stopped_redis_costs_the_connection_and_comes_back(redis: RedisS
         assert await asked(link, b"GET", b"k") is BYPASS, "at once, without waiting"
     finally:
         os.kill(redis.pid, signal.SIGCONT)
-    link.timeout_seconds = 20.0
-    await until(lambda: link.ready)
+    link.timeout_seconds = HANG_S
+    await loop_until(lambda: link.ready)
     assert await asked(link, b"SET", b"k", b"new") == b"OK"
     await asyncio.sleep(0.1)
     assert await asked(link, b"GET", b"k") == b"new", "nothing of the old connection comes after"

@@ -11,9 +11,10 @@ import pytest
 
 from stratakv.cli import main
 from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
 from tests.tier.servers import PATIENT, start_strata
-from tests.tier.test_entries import eventually, names
+from tests.tier.test_entries import names
 
 SIZE = 12_000
 """More than one request fetches."""
@@ -65,7 +66,6 @@ def read_union(client: WireClient) -> dict[bytes, bytes]:
 Read = Callable[[WireClient], dict[bytes, bytes]]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("read", [read_range, read_dump, read_union], ids=lambda one: one.__name__)
 def test_a_whole_read_is_of_one_moment(read: Read, strata: StrataServer) -> None:
     """Members that jump from one end to the other, come and go, always both of a pair."""
@@ -98,7 +98,6 @@ def test_a_whole_read_is_of_one_moment(read: Read, strata: StrataServer) -> None
     assert rounds > 6
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "verbs", [("HSET", "HGETALL"), ("SADD", "SMEMBERS")], ids=lambda one: one[0]
 )
@@ -161,7 +160,6 @@ def back(client: WireClient, tier: RedisServer) -> None:
     client.send("CONFIG", "SET", "zset-store-url", f"redis://127.0.0.1:{tier.port}/1")
 
 
-@pytest.mark.timeout(60)
 def test_scores_of_the_dead_go_when_their_redis_is_back(
     tier: RedisServer, strata: StrataServer
 ) -> None:
@@ -172,7 +170,7 @@ def test_scores_of_the_dead_go_when_their_redis_is_back(
         client.send("SELECT", "2")
         for key in ("kept", "deleted", "overwritten"):
             client.send("ZADD", key, "1", "a")
-        eventually(lambda: len(stored(tier)) == 52)
+        wait_until(lambda: len(stored(tier)) == 52)
         away(client, tier)
         client.send("SELECT", "0")
         client.send("DEL", "flushed-1")
@@ -184,13 +182,12 @@ def test_scores_of_the_dead_go_when_their_redis_is_back(
         assert len(stored(tier)) == 52
         assert client.send("INFO", "store").frame.data is not None
         back(client, tier)
-        eventually(lambda: len(stored(tier)) == 1)
+        wait_until(lambda: len(stored(tier)) == 1)
         assert client.send("ZRANGE", "kept", "0", "-1").frame.blobs() == [b"a"]
         client.send("FLUSHALL")
-        eventually(lambda: not stored(tier))
+        wait_until(lambda: not stored(tier))
 
 
-@pytest.mark.timeout(60)
 def test_scores_of_a_flushed_database_go_after_a_crash(
     tier: RedisServer, strata: StrataServer, tmp_path: Path
 ) -> None:
@@ -203,13 +200,12 @@ def test_scores_of_a_flushed_database_go_after_a_crash(
         time.sleep(0.3)
     strata.kill9()
     strata.start()
-    eventually(lambda: not stored(tier))
+    wait_until(lambda: not stored(tier))
     time.sleep(0.3)
     strata.stop()
     assert main(["check", str(tmp_path / "strata")]) == 0
 
 
-@pytest.mark.timeout(60)
 def test_a_read_outlives_the_deletion_of_its_key(tier: RedisServer, strata: StrataServer) -> None:
     with strata.client() as reader, strata.client() as client:
         fill(client, "big", 30_000)
@@ -223,4 +219,4 @@ def test_a_read_outlives_the_deletion_of_its_key(tier: RedisServer, strata: Stra
             assert len(reader.read().frame.blobs()) == 60_000
             client.send("RENAME", "next", "big")
         client.send("DEL", "big")
-        eventually(lambda: not stored(tier))
+        wait_until(lambda: not stored(tier))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import HANG_S
 from tests.harness.wire import encode
 from tests.tier.servers import start_strata
 
@@ -54,9 +54,9 @@ def test_a_transcript_is_that_of_redis(strata: StrataServer, redis_server: Redis
 def test_clients_that_wait_for_members_are_served(strata: StrataServer) -> None:
     with strata.client() as first, strata.client() as second, strata.client() as giver:
         giver.send("FLUSHALL")
-        for client, name in ((first, b"BZPOPMIN"), (second, b"BZPOPMAX")):
-            client.write(encode(name, b"z", b"5"))
-            time.sleep(0.05)
+        for count, (client, name) in enumerate(((first, b"BZPOPMIN"), (second, b"BZPOPMAX")), 1):
+            client.write(encode(name, b"z", b"0"))
+            strata.wait_until_blocked(count)
         assert giver.send("ZADD", "z", "1", "low", "2", LONG).raw == b":2\r\n"
         assert first.read().frame.blobs() == [b"z", b"low", b"1"]
         assert second.read().frame.blobs() == [b"z", LONG.encode(), b"2"]
@@ -94,5 +94,5 @@ def test_the_metrics_show_the_tier(strata: StrataServer) -> None:
 def _page(strata: StrataServer) -> str:
     from urllib.request import urlopen
 
-    with urlopen(f"http://127.0.0.1:{strata.http_port}/metrics", timeout=10) as answer:
+    with urlopen(f"http://127.0.0.1:{strata.http_port}/metrics", timeout=HANG_S) as answer:
         return str(answer.read().decode())

@@ -27,23 +27,26 @@ def setbit(txn: Txn, key: bytes, offset: bytes, value: bytes) -> int:
 def getbit(txn: Txn, key: bytes, offset: bytes) -> int:
     """Return a bit."""
     at = _offset(txn, offset)
-    return bits.get_bit(strings.find(txn, key) or b"", at)
+    return bits.get_bit(strings.find_opened(txn, key) or b"", at)
 
 
 @command("BITCOUNT key [start end [BYTE|BIT]]", "readonly", since="2.6.0")
 def bitcount(txn: Txn, key: bytes, *span: bytes) -> int:
     """Count the ones of a string or of a part of it."""
-    value = bitmaps.find(txn, key)
+    value = strings.find_opened(txn, key)
     if value is None:
         return 0
     if not span:
+        bitmaps.expect_reading(txn, len(value))
         return bits.bitcount(value, breathe=txn.breathe)
     if len(span) not in (2, 3):
         raise errors.syntax()
     start, end = integer(span[0]), integer(span[1])
     if start < 0 and end < 0 and start > end:
         return 0  # before the unit is looked at, as in Redis
-    return bits.bitcount(value, start, end, _unit(span[2:]), txn.breathe)
+    unit = _unit(span[2:])
+    bitmaps.expect_reading(txn, bits.range_bytes(value, start, end, unit))
+    return bits.bitcount(value, start, end, unit, txn.breathe)
 
 
 @command("BITPOS key bit [start [end [BYTE|BIT]]]", "readonly", since="2.8.7")
@@ -52,7 +55,7 @@ def bitpos(txn: Txn, key: bytes, bit: bytes, *span: bytes) -> int:
     wanted = integer(bit)
     if wanted not in (0, 1):
         raise CommandError(errors.BIT_ARGUMENT)
-    value = bitmaps.find(txn, key)
+    value = strings.find_opened(txn, key)
     if value is None:
         return -1 if wanted else 0
     if len(span) > 3:
@@ -60,6 +63,7 @@ def bitpos(txn: Txn, key: bytes, bit: bytes, *span: bytes) -> int:
     start = integer(span[0]) if span else 0
     unit = _unit(span[2:])
     end = integer(span[1]) if len(span) > 1 else None
+    bitmaps.expect_reading(txn, bits.range_bytes(value, start, -1 if end is None else end, unit))
     return bits.bitpos(value, wanted, start, end, unit, txn.breathe)
 
 

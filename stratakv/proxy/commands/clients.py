@@ -58,7 +58,7 @@ def client_setinfo(session: Session, attribute: bytes, value: bytes) -> Reply:
         raise CommandError(b"ERR Unrecognized option '%b'" % attribute)
     if any(not 33 <= byte <= 126 for byte in value):
         text = b"ERR %b cannot contain spaces, newlines or special characters."
-        raise CommandError(text % word.lower())
+        raise CommandError(text % attribute)
     if word == b"LIB-NAME":
         session.library_name = value
     else:
@@ -85,11 +85,22 @@ def client_reply(session: Session, mode: bytes) -> Reply:
 @command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0")
 def client_no_evict(session: Session, mode: bytes) -> Reply:
     """Spare this client when clients are cut for their memory."""
+    session.no_evict = _is_on(mode)
+    return OK
+
+
+@command("CLIENT NO-TOUCH <ON|OFF>", _ANY, since="7.2.0")
+def client_no_touch(session: Session, mode: bytes) -> Reply:
+    """Note that this client does not change when keys were last used: here nobody does."""
+    session.no_touch = _is_on(mode)
+    return OK
+
+
+def _is_on(mode: bytes) -> bool:
     word = mode.upper()
     if word not in (b"ON", b"OFF"):
         raise errors.syntax()
-    session.no_evict = word == b"ON"
-    return OK
+    return word == b"ON"
 
 
 @command("CLIENT GETREDIR", _ANY, since="6.0.0")
@@ -207,6 +218,8 @@ def _describe(session: Session, running: int) -> bytes:
         "user": session.user.decode("latin-1"),
         "redir": -1,
         "resp": session.encoding.version,
+        "lib-name": session.library_name.decode("latin-1"),
+        "lib-ver": session.library_version.decode("latin-1"),
     }
     return " ".join(f"{name}={value}" for name, value in fields.items()).encode("latin-1")
 
@@ -219,6 +232,7 @@ def _flags(session: Session) -> str:
     flags += "c" if session.closing else ""
     flags += "U" if session.connection.local_address.startswith("/") else ""
     flags += "e" if session.no_evict else ""
+    flags += "T" if session.no_touch else ""
     return flags or "N"
 
 

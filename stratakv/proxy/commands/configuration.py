@@ -1,5 +1,7 @@
 """CONFIG: read and change the settings of a running server."""
 
+import logging
+
 from stratakv import errors
 from stratakv.encodings.lookups import LOOKUPS
 from stratakv.errors import CommandError
@@ -10,6 +12,8 @@ from stratakv.proxy.replies import OK, Reply, Status
 from stratakv.proxy.session import Session
 from stratakv.proxy.settings import Settings
 from stratakv.proxy.table import TABLE, command, container
+
+log = logging.getLogger("stratakv")
 
 _ADMIN = "admin noscript loading stale"
 
@@ -52,6 +56,7 @@ def config_set(session: Session, *pairs: bytes) -> Reply:
         raise errors.config_refused(refusal.name.encode(), refusal.allowed) from None
     for change in changes:
         settings.apply(change)
+        log.info("%s sets %s to %s", session.connection.address, *settings.shown(change))
     return OK
 
 
@@ -84,4 +89,5 @@ def config_resetstat(session: Session) -> Reply:
 @command("CONFIG REWRITE", _ADMIN, since="2.8.0")
 def config_rewrite(session: Session) -> Reply:
     """Refuse: settings are kept where they were given, in flags, environment or file."""
-    raise CommandError(errors.NO_CONFIG_FILE)
+    file = session.server.options.config
+    raise errors.no_config_rewrite(file) if file else CommandError(errors.NO_CONFIG_FILE)

@@ -185,34 +185,37 @@ def memory_usage(txn: Txn, word: bytes, key: bytes, *options: bytes) -> int | No
 def memory_stats(session: Session) -> Reply:
     """Return where the memory of the process goes."""
     server = session.server
-    used, peak = info.resident_bytes(), info.peak_bytes()
+    use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
     databases = server.keyspace.databases
     keys = sum(database.live for database in databases)
     cached = sum(database.cached_bytes for database in databases)
     return {
         b"peak.allocated": peak,
-        b"total.allocated": used,
-        b"startup.allocated": 0,
+        b"total.allocated": use.own,
+        b"startup.allocated": startup,
         b"replication.backlog": 0,
         b"clients.slaves": 0,
-        b"clients.normal": sum(one.connection.unsent for one in server.sessions.values()),
+        b"clients.normal": info.mem_clients(server),
         b"aof.buffer": 0,
-        b"overhead.total": used - min(used, cached),
+        b"overhead.total": use.own - min(use.own, cached),
         b"keys.count": keys,
-        b"keys.bytes-per-key": used // keys if keys else 0,
+        b"keys.bytes-per-key": max(0, use.own - startup) // keys if keys else 0,
         b"dataset.bytes": cached,
-        b"dataset.percentage": cached / used * 100,
-        b"peak.percentage": used / peak * 100,
-        b"fragmentation": 1.0,
+        b"dataset.percentage": info.share_of_dataset(server, use),
+        b"peak.percentage": use.own / peak * 100,
+        b"fragmentation": use.resident / use.own,
+        b"fragmentation.bytes": use.mapped,
     }
 
 
 @command("MEMORY DOCTOR", "", since="4.0.0")
 def memory_doctor(session: Session) -> Text:
     """Say in words whether the memory of the process is as it should be."""
-    used, limit = info.resident_bytes(), session.server.keyspace.cache_bytes
-    shown, cache = info.human(used), info.human(limit)
-    return Text(f"The process occupies {shown}; its meta cache may grow to {cache}.\n".encode())
+    use, limit = session.server.memory.look(), session.server.keyspace.cache_bytes
+    return Text(
+        f"The process has {info.human(use.own)} of its own and {info.human(use.mapped)} of mapped"
+        f" files; its meta cache may grow to {info.human(limit)}.\n".encode()
+    )
 
 
 @command("MEMORY MALLOC-STATS", "", since="4.0.0")
@@ -233,6 +236,8 @@ def memory_purge(session: Session) -> Reply:
 @command("MONITOR", _ADMIN)
 def monitor(session: Session) -> Reply:
     """Show every command that the server runs from now on."""
+    if session.unit is not None:
+        raise CommandError(errors.MONITOR_IN_UNIT)
     if session.guards & MONITORING:
         return NO_REPLY
     session.server.dispatcher.guards.watch(session)

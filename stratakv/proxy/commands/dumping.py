@@ -15,7 +15,7 @@ _MOST_FREQUENCY: Final = 255
 
 
 @command("DUMP key", "readonly", since="2.6.0")
-def dump(txn: Txn, key: bytes) -> bytes | None:
+def dump(txn: Txn, key: bytes) -> Reply:
     """Return a key's value as a payload for RESTORE."""
     return rdb_writer.dump(txn, key)
 

@@ -243,7 +243,7 @@ _CONTAINERS = {
     "xinfo": "stream",
 }
 _SERVER = frozenset({"dbsize", "flushdb", "flushall", "swapdb", "command"})
-_GENERIC = frozenset({"sort", "sort_ro", "wait", "object"})
+_GENERIC = frozenset({"sort", "sort_ro", "wait", "waitaof", "object"})
 
 
 def redis_group(entry: Command) -> str:

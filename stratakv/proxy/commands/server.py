@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stratakv import __version__, errors
@@ -11,7 +12,7 @@ from stratakv.encodings.keyspace import Database
 from stratakv.encodings.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy import facts, info, pictures
-from stratakv.proxy.args import integer
+from stratakv.proxy.args import INT64_MAX, integer, ranged
 from stratakv.proxy.blocking import WouldBlock
 from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.helptext import help_of
@@ -54,6 +55,40 @@ def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
     raise WouldBlock([], limit / 1000, 0)
 
 
+@command("WAITAOF numlocal numreplicas timeout", "blocking", since="7.2.0")
+def waitaof(session: Session, local: bytes, replicas: bytes, timeout: bytes) -> Reply:
+    """Wait until what this connection wrote is on stable storage; replicas there are none.
+
+    With `durability = always` every acknowledged write is. Else the store is synced now.
+    """
+    wanted = integer(local)
+    if wanted not in (0, 1):
+        raise CommandError(errors.NOT_ZERO_OR_ONE)
+    copies = ranged(replicas, 0, INT64_MAX, errors.NOT_POSITIVE)
+    seconds = milliseconds(timeout) / 1000
+    session.needs_commit = True  # the reply leaves behind the writes that it speaks of
+    reached = [int(session.server.options.durability == "always"), 0]
+    if session.unit is not None or (reached[0] >= wanted and not copies):
+        return reached
+    if reached[0] < wanted:
+        _sync(session.server, partial(_on_stable_storage, session, reached, copies))
+    raise WouldBlock([], seconds, reached)
+
+
+def _on_stable_storage(
+    session: Session, reached: list[int], copies: int, failure: CommandError | None
+) -> None:
+    """The sync that WAITAOF began has ended: answer, unless it also waits for replicas."""
+    if failure is None:
+        reached[0] = 1
+    waiting = session.server.dispatcher.blocked
+    blocked = waiting.find(session)
+    if blocked is None or blocked.nothing is not reached:
+        return  # its time was over, or the client is gone
+    if failure is not None or not copies:
+        waiting.release(blocked, failure or reached)
+
+
 # whole databases
 
 
@@ -81,17 +116,17 @@ def _check_flush_mode(mode: tuple[bytes, ...]) -> None:
 def _flush(session: Session, databases: list[Database]) -> None:
     keyspace = session.server.keyspace
     _begin_write(session)
+    session.server.housekeeper.reclaimer.restart()
     for database in databases:
         if database.live or database.dirty:
             keyspace.flush(database)
 
 
 def _begin_write(session: Session) -> None:
-    """Databases change as a whole: what EXEC wrote before comes first, and rounds begin anew."""
+    """Databases change as a whole: what EXEC wrote before comes first."""
     session.mark_write()
     if session.unit is not None:
         session.unit.apply()
-    session.server.housekeeper.reclaimer.reset()
 
 
 @command("SWAPDB index1 index2", "write fast", since="4.0.0")
@@ -103,6 +138,7 @@ def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     if not (0 <= first < len(databases) and 0 <= second < len(databases)):
         raise CommandError(errors.DB_OUT_OF_RANGE)
     _begin_write(session)
+    session.server.housekeeper.reclaimer.reset()
     session.server.keyspace.swap(databases[first], databases[second])
     return OK
 
@@ -114,49 +150,57 @@ def _database(session: Session, text: bytes, message: bytes) -> int:
     return number
 
 
-# persistence: everything acknowledged is stored already, so these only sync
+# persistence: everything acknowledged is stored already, so SAVE only syncs
 
 
 @command("SAVE", "admin noscript no_async_loading no_multi")
 def save(session: Session) -> Reply:
     """Put everything on stable storage, then answer."""
     session.waiting = True
-    _sync(session.server, lambda failure: session.answer_later(failure or OK))
+    _save(session.server, lambda failure: session.answer_later(failure or OK))
     return NO_REPLY
 
 
 @command("BGSAVE [SCHEDULE]", "admin noscript no_async_loading")
 def bgsave(session: Session, *mode: bytes) -> Reply:
-    """Put everything on stable storage in the background."""
+    """Refuse: there are no snapshots."""
     if len(mode) > 1 or (mode and mode[0].upper() != b"SCHEDULE"):
         raise errors.syntax()
-    _sync(session.server, lambda failure: None)
-    return Status(b"Background saving started")
+    raise CommandError(errors.NO_SNAPSHOTS)
 
 
 @command("BGREWRITEAOF", "admin noscript no_async_loading")
 def bgrewriteaof(session: Session) -> Reply:
-    """Answer as Redis does; LevelDB compacts its log by itself."""
-    return Status(b"Background append only file rewriting started")
+    """Refuse: there is no append only file."""
+    raise CommandError(errors.NO_REWRITE_OF_LOG)
 
 
 @command("LASTSAVE", "loading stale fast")
 def lastsave(session: Session) -> int:
-    """Return when SAVE or BGSAVE last ended."""
+    """Return when SAVE last ended, or the start."""
     return session.server.last_save
+
+
+def _save(server: "Server", done: Callable[[CommandError | None], None]) -> None:
+    """As `_sync`, and remembered as a save."""
+
+    def saved(failure: CommandError | None) -> None:
+        if failure is None:
+            server.last_save = int(time.time())
+        done(failure)
+
+    _sync(server, saved)
 
 
 def _sync(server: "Server", done: Callable[[CommandError | None], None]) -> None:
     """Commit and sync in a thread; `done` hears of a failure, or of none."""
 
     def synced(future: "asyncio.Future[None]") -> None:
-        error = future.exception()
-        if error is None:
-            server.last_save = int(time.time())
+        error = None if future.cancelled() else future.exception()
         done(errors.misconf(str(error)) if error is not None else None)
 
     def committed() -> None:
-        server.loop.run_in_executor(None, server.store.engine.sync).add_done_callback(synced)
+        server.in_thread(server.store.engine.sync).add_done_callback(synced)
 
     server.turns.flush_now(committed)
 
@@ -175,50 +219,40 @@ def shutdown(session: Session, *arguments: bytes) -> Reply:
         if len(arguments) > 1:
             raise errors.syntax()
         raise CommandError(errors.NO_SHUTDOWN)
-    session.server.stopping.set()
+    session.server.stop(ends_scripts=b"NOSAVE" in words)
     return NO_REPLY
 
 
-# a cluster and users: what clients ask of a server that has neither
+# modules: none can be loaded
+
+container("MODULE", since="4.0.0")
 
 
-@command("READONLY", "loading stale fast", since="3.0.0")
-def readonly(session: Session) -> Reply:
-    """Refuse: this is no cluster."""
-    raise CommandError(errors.CLUSTER_DISABLED)
+@command("MODULE HELP", "loading stale", since="5.0.0")
+def module_help(session: Session) -> list[Status]:
+    """Show the subcommands."""
+    return help_of("MODULE")
 
 
-@command("READWRITE", "loading stale fast", since="3.0.0")
-def readwrite(session: Session) -> Reply:
-    """Refuse: this is no cluster."""
-    raise CommandError(errors.CLUSTER_DISABLED)
+@command("MODULE LIST", "admin noscript", since="4.0.0")
+def module_list(session: Session) -> Reply:
+    """List the loaded modules: there are none."""
+    return []
 
 
-@command("ASKING", "fast", since="3.0.0")
-def asking(session: Session) -> Reply:
-    """Refuse: this is no cluster."""
-    raise CommandError(errors.CLUSTER_DISABLED)
+@command("MODULE LOAD path [arg [arg ...]]", "admin noscript no_async_loading", since="4.0.0")
+@command(
+    "MODULE LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
+    "admin noscript no_async_loading",
+    since="7.0.0",
+)
+@command("MODULE UNLOAD name", "admin noscript no_async_loading", since="4.0.0")
+def module(session: Session, *words: bytes) -> Reply:
+    """Refuse: there are no modules."""
+    raise CommandError(errors.NO_MODULES)
 
 
-container("CLUSTER", since="3.0.0")
-
-
-@command("CLUSTER HELP", "loading stale", since="5.0.0")
-@command("CLUSTER INFO", "stale", since="3.0.0")
-@command("CLUSTER MYID", "stale", since="3.0.0")
-@command("CLUSTER NODES", "stale", since="3.0.0")
-@command("CLUSTER SHARDS", "stale", since="7.0.0")
-@command("CLUSTER SLOTS", "stale", since="3.0.0")
-def cluster(session: Session) -> Reply:
-    """Refuse: this is no cluster."""
-    raise CommandError(errors.CLUSTER_DISABLED)
-
-
-@command("CLUSTER RESET [HARD|SOFT]", "admin noscript stale", since="3.0.0")
-def cluster_reset(session: Session, *words: bytes) -> Reply:
-    """Refuse: this is no cluster."""
-    raise CommandError(errors.CLUSTER_DISABLED)
-
+# users: what clients ask of a server that has one
 
 container("ACL", since="6.0.0")
 

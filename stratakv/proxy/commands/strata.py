@@ -82,3 +82,10 @@ def strata_progress(session: Session) -> Reply:
     """Say how far the last STRATA REENCODE is."""
     job = session.server.reencoding
     return {b"running": 0} if job is None else dict(job.progress())
+
+
+@command("STRATA ADOPT", "admin noscript", since="7.0.0")
+def strata_adopt(session: Session) -> Reply:
+    """Use a zset-store that was emptied, and give up the scores that it has lost."""
+    session.server.tiering.adopt()
+    return OK

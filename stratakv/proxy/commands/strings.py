@@ -6,7 +6,7 @@ from stratakv import errors
 from stratakv.encodings import lcs, strings
 from stratakv.encodings.lookups import LOOKUPS
 from stratakv.encodings.metas import STRING
-from stratakv.encodings.txn import ROW_BUDGET, Txn
+from stratakv.encodings.txn import Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.args import INT64_MIN, Args, integer
 from stratakv.proxy.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
@@ -37,7 +37,10 @@ command("GET key", "readonly fast")(strings.find)
 def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
     """Set the value of a string, replacing what the key held."""
     if not options:
-        txn.assign(key, value)
+        if len(value) <= txn.keyspace.piece_bytes:
+            txn.assign(key, value)
+        else:
+            strings.assign(txn, key, value)
         return OK
     return _set_with_options(txn, key, value, Args(options))
 
@@ -81,13 +84,13 @@ def psetex(txn: Txn, key: bytes, milliseconds: bytes, value: bytes) -> Reply:
 
 
 @command("GETSET key value", "write denyoom fast")
-def getset(txn: Txn, key: bytes, value: bytes) -> bytes | None:
+def getset(txn: Txn, key: bytes, value: bytes) -> Reply:
     """Set the value of a string and return the one before."""
     return strings.exchange(txn, key, value)
 
 
 @command("GETDEL key", "write fast", since="6.2.0")
-def getdel(txn: Txn, key: bytes) -> bytes | None:
+def getdel(txn: Txn, key: bytes) -> Reply:
     """Return the value of a string and delete the key."""
     return strings.take(txn, key)
 
@@ -98,16 +101,17 @@ def getdel(txn: Txn, key: bytes) -> bytes | None:
     "write fast",
     since="6.2.0",
 )
-def getex(txn: Txn, key: bytes, *words: bytes) -> bytes | None:
+def getex(txn: Txn, key: bytes, *words: bytes) -> Reply:
     """Return the value of a string and change its time to live."""
     options = parse_options(Args(words), _GETEX_WORDS)
     meta = txn.expect(key, STRING)
     if meta is None:
         return None
     expire_ms = options.expire_ms(txn, "getex")
+    value = strings.value_of(txn, key, meta)
     if options.words:
         strings.expire(txn, key, meta, expire_ms)
-    return meta.value
+    return value
 
 
 @command("MGET key [key ...]", "readonly fast")
@@ -115,7 +119,7 @@ def mget(txn: Txn, *keys: bytes) -> Reply:
     """Return the values of several strings."""
     values = strings.find_all(txn, keys)
     LOOKUPS.further += len(keys) - 1
-    return values if len(values) <= ROW_BUDGET else Stream(list, len(values), values)
+    return values if type(values) is list else Stream(list, len(keys), values)
 
 
 @command("MSET key value [key value ...]", "write denyoom", since="1.0.1")
@@ -183,15 +187,15 @@ def append(txn: Txn, key: bytes, value: bytes) -> int:
 @command("STRLEN key", "readonly fast", since="2.2.0")
 def strlen(txn: Txn, key: bytes) -> int:
     """Return the length of a string."""
-    return len(strings.find(txn, key) or b"")
+    return strings.length(txn.expect(key, STRING))
 
 
 @command("SUBSTR key start end", "readonly")
 @command("GETRANGE key start end", "readonly", since="2.4.0")
-def getrange(txn: Txn, key: bytes, start: bytes, end: bytes) -> bytes:
+def getrange(txn: Txn, key: bytes, start: bytes, end: bytes) -> Reply:
     """Return a part of a string; both ends are included."""
     first, last = integer(start), integer(end)
-    return strings.slice_of(strings.find(txn, key) or b"", first, last)
+    return strings.find_part(txn, key, first, last)
 
 
 @command("SETRANGE key offset value", "write denyoom", since="2.2.0")
@@ -213,9 +217,9 @@ def setrange(txn: Txn, key: bytes, offset: bytes, value: bytes) -> int:
 )
 def lcs_(txn: Txn, key1: bytes, key2: bytes, *options: bytes) -> Reply:
     """Return the longest common subsequence of two strings, its length, or where it lies."""
-    a, b = strings.common_pair(txn, key1, key2)
+    pair = strings.common_pair(txn, key1, key2)
     words, min_length = _parse_lcs_options(Args(options))
-    strings.prepare_lcs(txn, a, b)
+    a, b = strings.prepare_lcs(txn, pair)
     if b"LEN" in words:
         return lcs.lcs_length(a, b, txn.breathe)
     if b"IDX" not in words:

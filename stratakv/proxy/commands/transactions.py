@@ -1,6 +1,7 @@
 """Transaction commands: one Txn and one commit for all that is between MULTI and EXEC."""
 
-from stratakv.errors import CommandError
+from stratakv.encodings.txn import ROW_BUDGET
+from stratakv.errors import CommandError, Damaged
 from stratakv.proxy.replies import NULL_ARRAY, OK, Reply
 from stratakv.proxy.session import QUEUEING, Session
 from stratakv.proxy.table import command
@@ -17,7 +18,9 @@ def multi(session: Session) -> Reply:
     return OK
 
 
-@command("EXEC", "noscript loading stale skip_slowlog", traits="immediate unit", since="1.2.0")
+@command(
+    "EXEC", "noscript loading stale skip_slowlog", traits="immediate unit final", since="1.2.0"
+)
 def exec_(session: Session) -> Reply:
     """Run the queued commands as one unit."""
     transaction = session.transaction
@@ -27,13 +30,19 @@ def exec_(session: Session) -> Reply:
         session.end_transaction()
         transaction.check()
         return NULL_ARRAY
+    session.txn.expect_work(len(transaction.queue))
     run = session.server.dispatcher.run_in_unit
     session.begin_unit()
     try:
         results = [run(session, entry, request) for entry, request in transaction.queue]
+    except Damaged:
+        session.end_transaction()
+        raise
     finally:
         session.end_unit()
     session.end_transaction()
+    if len(transaction.queue) > ROW_BUDGET:
+        session.server.keyspace.cast_off(transaction.queue)
     return results
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from stratakv import errors
 from stratakv.encodings import zsets
+from stratakv.encodings.keys import paced
 from stratakv.encodings.metas import ZSET
 from stratakv.encodings.numbers import format_float
 from stratakv.encodings.txn import Txn
@@ -43,7 +44,9 @@ def zincrby(txn: Txn, key: bytes, increment: bytes, member: bytes) -> Reply:
 
 
 def _add(txn: Txn, key: bytes, arguments: Sequence[bytes], *, increments: bool = False) -> Reply:
-    options = add_options(arguments, increments=increments)
+    txn.expect_work(len(arguments) // 2)
+    pace = partial(paced, txn) if txn.patient else iter
+    options = add_options(arguments, increments=increments, pace=pace)
     if options.increments:
         score, member = options.pairs[0]
         return zsets.increment(txn, key, score, member, options.rule)
@@ -75,16 +78,33 @@ def zmscore(txn: Txn, key: bytes, *members: bytes) -> list[float | None]:
     return zsets.scores(txn, key, members)
 
 
-@command("ZRANK key member", "readonly fast", since="2.0.0")
-def zrank(txn: Txn, key: bytes, member: bytes) -> int | None:
+@command("ZRANK key member [WITHSCORE]", "readonly fast", since="2.0.0")
+def zrank(txn: Txn, key: bytes, member: bytes, *words: bytes) -> Reply:
     """Return the rank of a member, the lowest score first."""
+    if words:
+        return _rank_with_score(txn, key, member, words, "zrank", reverse=False)
     return zsets.rank(txn, key, member)
 
 
-@command("ZREVRANK key member", "readonly fast", since="2.0.0")
-def zrevrank(txn: Txn, key: bytes, member: bytes) -> int | None:
+@command("ZREVRANK key member [WITHSCORE]", "readonly fast", since="2.0.0")
+def zrevrank(txn: Txn, key: bytes, member: bytes, *words: bytes) -> Reply:
     """Return the rank of a member, the highest score first."""
+    if words:
+        return _rank_with_score(txn, key, member, words, "zrevrank", reverse=True)
     return zsets.rank(txn, key, member, reverse=True)
+
+
+def _rank_with_score(
+    txn: Txn, key: bytes, member: bytes, words: Sequence[bytes], name: str, *, reverse: bool
+) -> Reply:
+    if len(words) > 1:
+        raise errors.wrong_arity(name)
+    if words[0].upper() != b"WITHSCORE":
+        raise errors.syntax()
+    rank = zsets.rank(txn, key, member, reverse=reverse)
+    if rank is None:
+        return NULL_ARRAY
+    return [rank, zsets.scores(txn, key, (member,))[0]]
 
 
 @command("ZPOPMIN key [count]", "write fast", since="5.0.0")

@@ -16,6 +16,10 @@ _HEADER: Final = b"\x1bLuaQ\x00\x01\x04\x08\x04\x08\x00"
 _OPCODE: Final = 0x3F
 _CALL: Final = 28
 _TAIL_CALL: Final = 29
+_PLAIN: Final = bytes(
+    byte & ~_OPCODE | _CALL if byte & _OPCODE == _TAIL_CALL else byte for byte in range(256)
+)
+"""The first byte of an instruction, which has the opcode, with a plain call for a tail call."""
 _U32: Final = struct.Struct("<I")
 _U64: Final = struct.Struct("<Q")
 
@@ -59,10 +63,9 @@ def _function(code: bytearray, at: int) -> int:
 
 def _instructions(code: bytearray, at: int) -> int:
     count, at = _count(code, at)
-    for place in range(at, at + 4 * count, 4):
-        if code[place] & _OPCODE == _TAIL_CALL:
-            code[place] = code[place] & ~_OPCODE | _CALL
-    return at + 4 * count
+    end = at + 4 * count
+    code[at:end:4] = code[at:end:4].translate(_PLAIN)
+    return end
 
 
 _CONSTANT_SIZES: Final = {0: 0, 1: 1, 3: 8}

@@ -1,11 +1,12 @@
 -- The library `cjson`: the same texts, tables and errors as the one that Redis has.
 
-local _, newproxy = ...
+local _, newproxy, kit = ...
 
 local byte, char, sub, find, match, gsub = string.byte, string.char, string.sub, string.find,
     string.match, string.gsub
 local format, concat, floor, huge, lower = string.format, table.concat, math.floor, math.huge,
     string.lower
+local join, charge = kit.join, kit.charge
 local error, pcall, type, tonumber, next, pairs, select, rawget = error, pcall, type, tonumber, next,
     pairs, select, rawget
 
@@ -28,8 +29,27 @@ local function fail(text) error(text, 0) end
 
 local append
 
+local WINDOW = 65536 -- bytes that are looked at in one go
+
 local function quoted(text)
-    return '"' .. gsub(text, '[%c"/\\]', ESCAPES) .. '"'
+    if #text <= WINDOW then return '"' .. gsub(text, '[%c"/\\]', ESCAPES) .. '"' end
+    local pieces = {'"'}
+    for at = 1, #text, WINDOW do
+        charge(4 * WINDOW)
+        pieces[#pieces + 1] = gsub(sub(text, at, at + WINDOW - 1), '[%c"/\\]', ESCAPES)
+    end
+    pieces[#pieces + 1] = '"'
+    return join(pieces, '', 1, #pieces)
+end
+
+-- `find` for one character of a class
+local function seek(text, class, at)
+    if #text - at <= WINDOW then return find(text, class, at) end
+    for from = at, #text, WINDOW do
+        local place = find(sub(text, from, from + WINDOW - 1), class)
+        if place then return from + place - 1 end
+        charge(4 * WINDOW)
+    end
 end
 
 local function number_text(config, number)
@@ -114,7 +134,7 @@ end
 local function encode(config, value)
     local out = {}
     append(config, out, value, 0)
-    return concat(out)
+    return join(out, '', 1, #out)
 end
 
 -- decoding: `next_token` gives a type, a value and the place, and where the text goes on
@@ -145,7 +165,7 @@ end
 
 local function string_token(text, start)
     local at = start + 1
-    local stop = find(text, '["\\%z]', at)
+    local stop = seek(text, '["\\%z]', at)
     if stop and byte(text, stop) == 34 then
         return 'T_STRING', sub(text, at, stop - 1), start, stop + 1
     end
@@ -155,7 +175,7 @@ local function string_token(text, start)
             return 'T_ERROR', 'unexpected end of string', stop or #text + 1
         end
         parts[#parts + 1] = sub(text, at, stop - 1)
-        if byte(text, stop) == 34 then return 'T_STRING', concat(parts), start, stop + 1 end
+        if byte(text, stop) == 34 then return 'T_STRING', join(parts, '', 1, #parts), start, stop + 1 end
         local letter = sub(text, stop + 1, stop + 1)
         if letter == 'u' then
             local piece, after = unicode_escape(text, stop)
@@ -166,7 +186,7 @@ local function string_token(text, start)
         else
             return 'T_ERROR', 'invalid escape code', stop
         end
-        stop = find(text, '["\\%z]', at)
+        stop = seek(text, '["\\%z]', at)
     end
 end
 
@@ -202,10 +222,15 @@ local function is_strange(text, at)
     return word == 'inf' or word == 'nan'
 end
 
+-- Numbers longer than a window are refused.
 local function number_token(text, at)
-    local number, after = strtod(text, at)
-    if not number then return 'T_ERROR', 'invalid number', at end
-    return 'T_NUMBER', number, at, after
+    local piece, from = text, at
+    if #text > WINDOW then piece, from = sub(text, at, at + WINDOW - 1), 1 end
+    local number, after = strtod(piece, from)
+    if not number or after > WINDOW and from == 1 and piece ~= text then
+        return 'T_ERROR', 'invalid number', at
+    end
+    return 'T_NUMBER', number, at, at + after - from
 end
 
 local WORDS = {{'true', 'T_BOOLEAN', true}, {'false', 'T_BOOLEAN', false}, {'null', 'T_NULL', null}}
@@ -224,7 +249,7 @@ local function word_token(config, text, at)
 end
 
 local function next_token(config, text, at)
-    at = find(text, '[^ \t\n\r]', at) or #text + 1
+    at = seek(text, '[^ \t\n\r]', at) or #text + 1
     local letter = sub(text, at, at)
     local single = SINGLE[letter]
     if single then return single, nil, at, at + 1 end

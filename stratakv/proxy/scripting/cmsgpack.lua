@@ -1,8 +1,8 @@
 -- The library `cmsgpack`: MessagePack as Redis packs and unpacks it.
 
-local host = ...
+local host, _, kit = ...
 
-local byte, char, sub, concat, floor = string.byte, string.char, string.sub, table.concat, math.floor
+local byte, char, sub, floor = string.byte, string.char, string.sub, math.floor
 local error, pcall, type, tonumber, next, select, unpack = error, pcall, type, tonumber, next, select,
     unpack
 
@@ -259,7 +259,7 @@ function cmsgpack.pack(...)
     end
     local out = {}
     for index = 1, count do append(out, (select(index, ...)), 0) end
-    return concat(out)
+    return kit.join(out, '', 1, #out)
 end
 
 function cmsgpack.unpack(text)

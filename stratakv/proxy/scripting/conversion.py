@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from stratakv.encodings.numbers import format_float
+from stratakv.encodings.pieces import Pieces
 from stratakv.errors import CommandError
 from stratakv.proxy.replies import (
     BigNumber,
@@ -43,12 +44,17 @@ STATUS: Final = 4
 NOT_CALLED: Final = 5
 """How `sandbox.lua` reads what a command returned; the first item is the value."""
 
+_STRINGS: Final = frozenset({bytes, bytearray, Pieces})
 SHORT: Final = 4000
 """Items that fit on Lua's stack at once."""
 ITEM_BYTES: Final = 64
 """What a value takes in Lua besides its bytes, at most."""
 
+MANY: Final = 1000
+"""Values between two pauses."""
+
 MakeTable = Callable[[Any], Any]
+Pause = Callable[[], None]
 
 
 class NotCalled(CommandError):
@@ -62,10 +68,12 @@ class TooMuch(Exception):
 class ReplyReader:
     """Makes Lua values of replies, for RESP2 or RESP3, within a number of bytes."""
 
-    def __init__(self, make_table: MakeTable, resp3: bool, room: int) -> None:
+    def __init__(self, make_table: MakeTable, resp3: bool, room: int, pause: Pause) -> None:
         self._make_table = make_table
         self._resp3 = resp3
         self._room = room
+        self._pause = pause
+        self._values = 0
 
     def read(self, value: Any) -> Any:
         """What `host.call` returns to Lua for a reply."""
@@ -100,7 +108,7 @@ class ReplyReader:
 
     def _value(self, value: Any) -> Any:
         kind = type(value)
-        self._spend(len(value) if kind is bytes else 0)
+        self._spend(len(value) if kind in _STRINGS else 0)
         if kind is bytes or kind is int:
             return value
         if value is None or kind is NullArray:
@@ -148,6 +156,9 @@ class ReplyReader:
         self._room -= size + ITEM_BYTES
         if self._room < 0:
             raise TooMuch
+        self._values += 1
+        if self._values % MANY == 0:
+            self._pause()
 
 
 def error_text(failure: CommandError) -> bytes:
@@ -167,10 +178,11 @@ def argument(value: Any) -> bytes | None:
 class ResultReader:
     """Makes a reply of a script's result."""
 
-    def __init__(self, letters: bytes, values: Iterator[Any], resp3: bool) -> None:
+    def __init__(self, letters: bytes, values: Iterator[Any], resp3: bool, pause: Pause) -> None:
         self._letters = iter(letters.decode("latin-1"))
         self._values = values
         self._resp3 = resp3
+        self._pause = pause
         self.failures: list[CommandError] = []
         """The errors within the result that are to be counted."""
 
@@ -183,8 +195,18 @@ class ResultReader:
         if letter == "s":
             return value
         if letter == "a":
-            return [self.read() for _ in range(value)]
+            return self._array(value)
         return self._special(letter, value)
+
+    def _array(self, length: int) -> Any:
+        if length <= MANY:
+            return [self.read() for _ in range(length)]
+        items = []
+        for index in range(length):
+            items.append(self.read())
+            if index % MANY == 0:
+                self._pause()
+        return Stream(list, length, items)
 
     def _special(self, letter: str, value: Any) -> Any:
         if letter in "nb":

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _IDLE_STATES: Final = 4
 """Lua states of a kind that are kept for the next script."""
+Registered = tuple[bytes, bytes | None, bytes, Any]
+"""Name, description, flags and callback of a function."""
 _NAME: Final = re.compile(rb"[A-Za-z0-9_]+")
 
 
@@ -38,6 +40,18 @@ class Script:
     digest: bytes
     code: bytes
     shebang: Shebang
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of the Lua states of scripts and of functions, and of the codes that they know."""
+
+    eval_states: int
+    function_states: int
+    scripts: int
+    libraries: int
+    library_count: int
+    function_count: int
 
 
 class Scripting:
@@ -51,6 +65,8 @@ class Scripting:
         self.allows_all = False
         """DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them."""
         self._idle: dict[str, list[Lua]] = {"eval": [], "function": []}
+        self._states: set[Lua] = set()
+        """All that exist, at work or idle."""
         self._libraries: Libraries | None = None
 
     def is_read_only(self, command: str, request: Request) -> bool:
@@ -76,12 +92,13 @@ class Scripting:
         try:
             self._compiled(lua, script)
         except ScriptError as failure:
+            self._release(lua)
             text = b"ERR Error compiling script (new function): %b" % failure.text
             raise CommandError(text.replace(b"\n", b" ")) from None
         except OutOfMemory:
+            self._drop(lua)
             raise CommandError(errors.SCRIPT_OUT_OF_MEMORY) from None
-        finally:
-            self._release(lua)
+        self._release(lua)
         self.scripts[digest] = self._by_code[code] = script
         return script
 
@@ -89,6 +106,8 @@ class Scripting:
         """SCRIPT FLUSH."""
         self.scripts.clear()
         self._by_code.clear()
+        for lua in self._idle["eval"]:
+            self._drop(lua)
         self._idle["eval"].clear()
 
     def _compiled(self, lua: Lua, script: Script) -> Any:
@@ -180,24 +199,20 @@ class Scripting:
         try:
             found = self._run_library(lua, txn, code)
         except OutOfMemory:
+            self._drop(lua)
             raise CommandError(errors.SCRIPT_OUT_OF_MEMORY) from None
-        finally:
+        except BaseException:
             self._release(lua)
-        functions = {
-            function.lower(): Function(
-                name, function, description, frozenset(flags.decode().split())
-            )
-            for function, description, flags, _ in found
-        }
-        if not functions:
-            raise CommandError(b"ERR No functions registered")
-        library = Library(name, code, functions)
+            raise
+        library = Library(name, code, _described(name, found))
         lua.callbacks[name] = (library, {entry[0].lower(): entry[3] for entry in found})
+        found.clear()
+        self._release(lua)
+        if not library.functions:
+            raise CommandError(b"ERR No functions registered")
         return library
 
-    def _run_library(
-        self, lua: Lua, txn: Txn | None, code: bytes
-    ) -> list[tuple[bytes, bytes | None, bytes, Any]]:
+    def _run_library(self, lua: Lua, txn: Txn | None, code: bytes) -> list[Registered]:
         body = library_shebang(code)[2]
         try:
             chunk = lua.compile(body, b"@user_function")
@@ -242,8 +257,11 @@ class Scripting:
         except OutOfMemory:
             reply = CommandError(b"ERR Error running script %b, not enough memory" % run.name)
             run.failures, run.failed = [reply], True
+            lua.tidy(run)
+            self._drop(lua)
             self._count(run)
             return reply
+        lua.tidy(run)
         self._release(lua)
         if run.failed:
             self._count(run)
@@ -256,6 +274,10 @@ class Scripting:
         entry = find_command(run.request)
         if entry is not None:
             entry.failed += 1
+
+    def kind_for(self, session: "Session") -> str | None:
+        """What runs for a session at this moment: `eval`, `function`, or None."""
+        return next((run.kind for run in self.running if run.session is session), None)
 
     def kill(self, kind: str) -> None:
         """End the scripts of a kind that run; raises where there are none, or they have written."""
@@ -270,13 +292,49 @@ class Scripting:
         for run in killable:
             run.kill()
 
+    # states
+
     def _acquire(self, kind: str) -> Lua:
         idle = self._idle[kind]
-        if idle:
-            return idle.pop()
-        return Lua(kind, self._server.options.script_memory_limit)
+        while idle:
+            lua = idle.pop()
+            if lua.bind():
+                return lua
+            self._drop(lua)
+        lua = Lua(kind, self._server.options)
+        self._states.add(lua)
+        return lua
 
     def _release(self, lua: Lua) -> None:
         idle = self._idle[lua.kind]
         if len(idle) < _IDLE_STATES and not lua.is_crowded:
             idle.append(lua)
+        else:
+            self._drop(lua)
+
+    def _drop(self, lua: Lua) -> None:
+        self._states.discard(lua)
+        lua.close()
+
+    def memory(self) -> Memory:
+        """The bytes that scripts and functions take."""
+        used = {"eval": 0, "function": 0}
+        for lua in self._states:
+            used[lua.kind] += lua.memory_used
+        known = self._libraries or Libraries()
+        libraries = known.by_name.values()
+        return Memory(
+            used["eval"],
+            used["function"],
+            sum(len(digest) + len(script.code) for digest, script in self.scripts.items()),
+            sum(len(library.name) + len(library.code) for library in libraries),
+            len(libraries),
+            known.function_count,
+        )
+
+
+def _described(library: bytes, found: list[Registered]) -> dict[bytes, Function]:
+    return {
+        name.lower(): Function(library, name, description, frozenset(flags.decode().split()))
+        for name, description, flags, _ in found
+    }

@@ -17,6 +17,12 @@ _MASK: Final = 0xFFFFFFFF
 _MAX_INTEGER_SIZE: Final = 32
 _NATIVE_ALIGNMENT: Final = 8
 _INT_MAX: Final = (1 << 31) - 1
+_MANY: Final = 500
+"""Options of a format between two pauses."""
+_MOST_RESULTS: Final = 7900
+"""Values that fit on Lua's stack."""
+
+Pause = Callable[[], None]
 
 
 class _BadCall(Exception):
@@ -137,8 +143,10 @@ class _Format:
         **dict.fromkeys("LlTd", 8),
     }
 
-    def __init__(self, text: bytes, name: str) -> None:
+    def __init__(self, text: bytes, name: str, pause: Pause) -> None:
         self._text = text.split(b"\0")[0].decode("latin-1")
+        self._pause = pause
+        self._options = 0
         self._name = name
         self._at = 0
         self.little = True
@@ -151,6 +159,9 @@ class _Format:
         """The next option and its size; a size of 0 where the option has none."""
         option = self._text[self._at]
         self._at += 1
+        self._options += 1
+        if self._options % _MANY == 0:
+            self._pause()
         if option == "c":
             return option, self._digits(1)
         if option in "iI":
@@ -191,14 +202,14 @@ class _Format:
 _INTEGERS: Final = "bBhHlLTiI"
 
 
-def struct_call(name: bytes, *values: Any) -> tuple[Any, ...]:
-    """A function of the library `struct`."""
+def struct_call(pause: Pause, name: bytes, *values: Any) -> tuple[Any, ...]:
+    """A function of the library `struct`; `pause` is called now and then, and raises to end it."""
     work = {b"pack": _pack, b"unpack": _unpack, b"size": _size}[name]
-    return _answer(lambda: work(values))
+    return _answer(lambda: work(values, pause))
 
 
-def _pack(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    form = _Format(_text(values, 0, "pack"), "pack")
+def _pack(values: tuple[Any, ...], pause: Pause) -> tuple[Any, ...]:
+    form = _Format(_text(values, 0, "pack"), "pack", pause)
     out = bytearray()
     index = 1
     while form:
@@ -238,8 +249,8 @@ def _narrowed(number: float, option: str) -> float:
     return number
 
 
-def _unpack(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    form = _Format(_text(values, 0, "unpack"), "unpack")
+def _unpack(values: tuple[Any, ...], pause: Pause) -> tuple[Any, ...]:
+    form = _Format(_text(values, 0, "unpack"), "unpack", pause)
     data = _text(values, 1, "unpack")
     given = values[2] if len(values) > 2 else None
     position = int(_number(values, 2, "unpack")) if given is not None else 1
@@ -252,6 +263,8 @@ def _unpack(values: tuple[Any, ...]) -> tuple[Any, ...]:
         position += form.padding(position, option, size)
         _check_room(data, position, size)
         position += _unpack_one(form, option, size, data, position, found)
+        if len(found) > _MOST_RESULTS:
+            raise _BadCall("stack overflow (too many results)")
     return (*found, position + 1)
 
 
@@ -296,8 +309,8 @@ def _integer(piece: bytes, little: bool, signed: bool) -> float:
     return int.from_bytes(piece, "little" if little else "big", signed=signed) + 0.0
 
 
-def _size(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    form = _Format(_text(values, 0, "size"), "size")
+def _size(values: tuple[Any, ...], pause: Pause) -> tuple[Any, ...]:
+    form = _Format(_text(values, 0, "size"), "size", pause)
     position = 0
     while form:
         option, size = form.take()

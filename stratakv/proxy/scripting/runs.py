@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv import errors
 from stratakv.encodings.txn import TooLong, Txn
 from stratakv.errors import CommandError
-from stratakv.proxy.guards import READ_ONLY
 from stratakv.proxy.requests import Request
 from stratakv.proxy.scripting.conversion import NotCalled, argument
 from stratakv.proxy.table import TABLE, Command
@@ -23,8 +22,17 @@ INLINE_SECONDS: Final = 0.005
 LOAD_SECONDS: Final = 0.5
 """How long a library may take to register its functions."""
 
+LOG_LENGTH: Final = 16384
+"""Bytes of a line that a script may log; the rest is cut off."""
+
 LOG_LEVELS: Final = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 """Of redis.LOG_DEBUG, VERBOSE, NOTICE and WARNING: our default is as quiet as Redis's."""
+
+
+_ESCAPES: Final = {
+    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
+}
+"""What would begin another line, or steer the terminal that shows the log."""
 
 
 class Work:
@@ -50,13 +58,26 @@ class Work:
         self.failure = self.failure or failure
         self.reason = self.reason or b"ERR the script cannot go on"
 
+    def raise_failure(self) -> None:
+        """Raise what waits, if anything does.
+
+        Nothing here keeps it: with its traceback it would hold the Lua state.
+        """
+        failure, self.failure = self.failure, None
+        if failure is None:
+            return
+        try:
+            raise failure
+        finally:
+            del failure
+
     def tick(self) -> bool:
         """Called every few thousand instructions; says whether Lua has to give way."""
         return bool(self.reason)
 
     def note(self, level: int, text: str) -> None:
-        """redis.log."""
-        log.log(LOG_LEVELS[level], "%s", text)
+        """redis.log: one line, whatever is in it."""
+        log.log(LOG_LEVELS[level], "%s", text.translate(_ESCAPES))
 
     def call(self, values: tuple[Any, ...]) -> Any:
         """redis.call: the reply, errors included. Raises `TooLong`."""
@@ -114,6 +135,11 @@ class Run(Work):
         elif self.seconds > INLINE_SECONDS:
             self.end(TooLong())
         return bool(self.reason)
+
+    def breathe(self) -> None:
+        """Give way to other clients, if that can be done, after Lua has come to its end."""
+        if self.session.txn.patient:
+            self.session.txn.breathe()
 
     def _warn(self) -> None:
         if 0 < self._warn_after < self.seconds:
@@ -173,8 +199,8 @@ class Run(Work):
             return CommandError(errors.SCRIPT_READ_ONLY)
         if entry.is_write and not self.wrote:
             guards = self.session.server.dispatcher.guards
-            if guards.bits & READ_ONLY:
-                return errors.misconf(guards.refusal)
+            if guards.refuses(entry):
+                return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
         return None
 
 

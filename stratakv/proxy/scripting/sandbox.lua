@@ -2,19 +2,21 @@
 -- globals. This chunk gets the host's functions, keeps them in locals, and returns what the host
 -- calls; scripts get wrappers only, so that no Python object ever reaches them.
 
-local host = ...
+local host, chunks = ...
 
 local raw_pcall, raw_getmetatable, raw_setmetatable = pcall, getmetatable, setmetatable
-local raw_rawget, raw_rawset, raw_pairs, raw_loadstring = rawget, rawset, pairs, loadstring
-local raw_create, raw_wrap, raw_collectgarbage = coroutine.create, coroutine.wrap, collectgarbage
+local raw_rawget, raw_rawset, raw_pairs, raw_load = rawget, rawset, pairs, load
+local raw_create, raw_resume, raw_collectgarbage = coroutine.create, coroutine.resume, collectgarbage
+local raw_next, raw_tonumber, raw_concat, raw_loadstring = next, tonumber, table.concat, loadstring
 local getinfo, sethook, newproxy, setfenv = debug.getinfo, debug.sethook, newproxy, setfenv
 local error, type, tostring, tonumber, select, unpack = error, type, tostring, tonumber, select, unpack
-local xpcall, next, concat, byte = xpcall, next, table.concat, string.byte
+local xpcall, next, byte, status, floor = xpcall, next, string.byte, coroutine.status, math.floor
 local gsub, match, find, sub, dump = string.gsub, string.match, string.find, string.sub, string.dump
 
 local HERE = getinfo(1, 'S').source
-local COUNT = 10000 -- instructions between two looks at the clock
+local OURS = '^' .. getinfo(1, 'S').short_src .. ':%d+: '
 local READONLY = 'Attempt to modify a readonly table'
+local NO_MEMORY = 'not enough memory'
 local FAILED, ABORTED, ARRAY, STATUS = 1, 2, 3, 4 -- the second value of host.call, see conversion.py
 
 -- read-only tables: an empty stand-in in front of the real one
@@ -29,32 +31,150 @@ local function readonly(contents)
     return front
 end
 
-local function expect_table(value, number, name)
-    if type(value) ~= 'table' then
-        error('bad argument #' .. number .. " to '" .. name .. "' (table expected, got "
-            .. type(value) .. ')', 3)
-    end
+local function refuse_shared(target)
+    if real[target] then error(READONLY, 0) end
 end
 
--- the end of a script before its own end: every line fails, so that no pcall can go on
+local function contents(target) return real[target] or target end
+
+-- Time. A hook runs every so many instructions, and whatever does much in one instruction counts its
+-- work with `charge`: both let the host serve others, or end the script. Metamethods, handlers and
+-- iterators of a script run only where the hook applies: never in an error handler of Lua's, in which
+-- there are no hooks.
+
+local COUNT = 500 -- instructions until the first look at the clock; the host says when the next is due
+local SPENT = 1000000 -- bytes or steps of built-in functions between two looks
+local RESUME = 50000 -- what a coroutine may do before its own hook runs
+
+local inside = false -- whether an error would meet our own xpcall: only then may a script be ended
+local ending = false -- whether it has to end: then every line fails, so that no pcall can go on
+local spent = 0
 
 local function on_line()
-    if getinfo(2, 'S').source == HERE then return end -- our own lines lead back to the host
-    error({err = host.reason()}, 0)
+    if inside then error({err = host.reason()}, 0) end
 end
 
 local function abort()
+    ending = true
     sethook(on_line, 'l')
     error({err = host.reason()}, 0)
 end
 
-local inside = false -- whether an error would meet our own xpcall: only then may a script be ended
+local on_count
 
-local function on_count()
-    if host.tick() and inside then abort() end
+local function pause()
+    spent = 0
+    local count = host.tick()
+    if count == 0 and inside then abort() end
+    sethook(on_count, '', count == 0 and COUNT or count)
 end
 
-local function watch() sethook(on_count, '', COUNT) end
+on_count = pause
+
+local function charge(work)
+    spent = spent + work
+    if spent > SPENT then pause() end
+end
+
+local function watch()
+    ending = false
+    sethook(on_count, '', COUNT)
+end
+
+-- What allocates much in one instruction (`..` of long texts) meets the collector of garbage: then the
+-- next instruction is a look at the clock. With much in use a cycle begins before the use has doubled.
+-- The collector does one step per allocation, of however many bytes: a step has to be large for a
+-- cycle to end before the garbage of long texts takes all memory (400 KB, some tenths of a
+-- millisecond).
+
+local CYCLE_KB = 32768
+local STEP_BYTES = 400000
+raw_collectgarbage('setstepmul', STEP_BYTES / 10)
+
+local function on_cycle(sentinel)
+    newproxy(sentinel)
+    local used = raw_collectgarbage('count')
+    raw_collectgarbage('setpause', used <= CYCLE_KB and 200 or floor(100 + 100 * CYCLE_KB / used))
+    sethook(on_count, '', 1)
+end
+
+local sentinels = newproxy(true) -- kept, for the metatable
+raw_getmetatable(sentinels).__gc = on_cycle
+newproxy(sentinels)
+
+-- errors of our own functions, told as those of built-in ones
+
+-- The function that called one of ours, the name that it used, and whether as a method.
+local function caller()
+    local level, name, how = 2, nil, nil
+    local info = getinfo(level, 'Sln')
+    while info and (info.source == HERE or info.what == 'tail') do
+        name, how = info.name, info.namewhat
+        level = level + 1
+        info = getinfo(level, 'Sln')
+    end
+    return info, name, how
+end
+
+local function positioned(info, text)
+    if not info or info.currentline <= 0 then return text end
+    return info.short_src .. ':' .. info.currentline .. ': ' .. text
+end
+
+local function fail(text)
+    error(positioned(caller(), text), 0)
+end
+
+-- Raises what a built-in function said when it was called in a script's stead.
+local function blame(text)
+    if type(text) ~= 'string' or text == NO_MEMORY then error(text, 0) end
+    local info, name, how = caller()
+    local number, rest = match(text, "^bad argument #(%d+) to '%?' (.*)$")
+    if number then
+        if how == 'method' then number = number - 1 end
+        name = name or '?'
+        text = 'bad argument #' .. number .. " to '" .. name .. "' " .. rest
+        if number == 0 then text = "calling '" .. name .. "' on bad self " .. rest end
+    end
+    error(positioned(info, text), 0)
+end
+
+-- Raises the error of a built-in function that gets arguments which are not for it.
+local function misuse(body, ...)
+    local _, text = raw_pcall(body, ...)
+    blame(text)
+end
+
+local FEW = 1000
+
+-- table.concat, in pieces
+local function join(list, separator, first, last)
+    if last - first < FEW then
+        local ok, text = raw_pcall(raw_concat, list, separator, first, last)
+        if not ok then blame(text) end
+        return text
+    end
+    local pieces = {}
+    for from = first, last, FEW do
+        local to = from + FEW - 1
+        if to > last then to = last end
+        local piece = join(list, separator, from, to)
+        charge(#piece)
+        pieces[#pieces + 1] = piece
+    end
+    return join(pieces, separator, 1, #pieces)
+end
+
+local function claim(size)
+    if host.lacks(size) then abort() end
+end
+
+local kit = {
+    charge = charge, fail = fail, blame = blame, misuse = misuse, join = join, claim = claim,
+    refuse_shared = refuse_shared, contents = contents, OURS = OURS,
+    is_ours = function(body) return getinfo(body, 'S').source == HERE end,
+    is_built_in = function(body) return getinfo(body, 'S').what == 'C' end,
+}
 
 -- where an error happened, as Redis tells it: our own wrappers count as built-in functions
 
@@ -76,20 +196,27 @@ local function place()
     return info
 end
 
+-- What a script may have made is touched with raw access only: this runs where there are no hooks.
 local function on_error(err)
+    if err == NO_MEMORY then return err end
     local info = place()
     if type(err) ~= 'table' then
-        err = {err = 'ERR ' .. tostring(err)}
+        err = tostring(err)
+        local own = match(err, OURS)
+        if own then err = positioned(info, sub(err, #own + 1)) end
+        err = {err = 'ERR ' .. err}
     end
+    refuse_shared(err)
     if info then
-        err.source = info.source
-        err.line = info.currentline
+        raw_rawset(err, 'source', info.source)
+        raw_rawset(err, 'line', info.currentline)
     end
     return err
 end
 
 local function failed(err)
     inside = false
+    if real[err] then err = nil end
     return on_error(err)
 end
 
@@ -105,13 +232,18 @@ end
 
 -- the redis table
 
+local function is_line_end(code) return code == 13 or code == 10 end
+
 local function coded(text)
     if sub(text, 1, 1) == '-' then text = sub(text, 2) end
-    local code, message = match(text, '^([^ ]*) (.*)$')
-    if not code then
-        code, message = 'ERR', text
+    local space = find(text, ' ', 1, true)
+    local code, first, last = 'ERR', 1, #text
+    if space then
+        code, first = sub(text, 1, space - 1), space + 1
     end
-    return code .. ' ' .. gsub(gsub(message, '^[\r\n]+', ''), '[\r\n]+$', '')
+    while first <= last and is_line_end(byte(text, first)) do first = first + 1 end
+    while last >= first and is_line_end(byte(text, last)) do last = last - 1 end
+    return code .. ' ' .. sub(text, first, last)
 end
 
 local function raise(text) error({err = 'ERR ' .. text}, 0) end
@@ -166,10 +298,19 @@ function redis.status_reply(...)
     return {ok = text}
 end
 
+local PIECE = 1048576
+
 function redis.sha1hex(...)
     if select('#', ...) ~= 1 then raise('wrong number of arguments') end
     local text = ...
-    return host.sha1hex(type(text) == 'number' and tostring(text) or type(text) == 'string' and text or '')
+    text = type(text) == 'number' and tostring(text) or type(text) == 'string' and text or ''
+    local from = 1
+    while #text - from >= PIECE do
+        host.sha1(sub(text, from, from + PIECE - 1), false)
+        from = from + PIECE
+        charge(SPENT)
+    end
+    return host.sha1(sub(text, from), true)
 end
 
 function redis.log(...)
@@ -178,12 +319,15 @@ function redis.log(...)
     if not tonumber(level) then raise('First argument must be a number (log level).') end
     level = tonumber(level)
     if level < redis.LOG_DEBUG or level > redis.LOG_WARNING then raise('Invalid debug level.') end
-    local parts = {}
+    local parts, room = {}, host.log_length
     for i = 2, count do
         local part = select(i, ...)
-        if type(part) == 'string' or type(part) == 'number' then parts[#parts + 1] = part end
+        if room > 0 and (type(part) == 'string' or type(part) == 'number') then
+            parts[#parts + 1] = sub(part, 1, room)
+            room = room - #parts[#parts]
+        end
     end
-    host.log(level, concat(parts, ' '))
+    host.log(level, raw_concat(parts, ' '))
 end
 
 function redis.setresp(...)
@@ -239,8 +383,6 @@ local function integer(value, number, name)
     return found < 0 and -math.floor(-found) or math.floor(found)
 end
 
-local floor = math.floor
-
 local function random(...)
     local count = select('#', ...)
     local part = lrand48() % 2147483647 / 2147483647
@@ -268,44 +410,59 @@ local function copy(source, names)
     return found
 end
 
-local lib_string = copy(string, [[byte char dump find format gfind gmatch gsub len lower match rep
-    reverse sub upper]])
-local lib_table = copy(table, 'concat foreach foreachi getn insert maxn remove setn sort')
+local lib_string = chunks.strings(kit, chunks.patterns(kit), [[byte char dump find format gfind gmatch
+    gsub len lower match rep reverse sub upper]])
+local lib_table = chunks.tables(kit, 'concat foreach foreachi getn insert maxn remove setn sort')
 local lib_math = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge
     ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
 lib_math.random, lib_math.randomseed = random, randomseed
 
-local rep, LARGE = string.rep, 1048576
-
--- Refused before it is built: that alone would hold up everybody.
-function lib_string.rep(text, count)
-    if type(text) ~= 'string' and type(text) ~= 'number' then
-        error("bad argument #1 to 'rep' (string expected, got "
-            .. (text == nil and 'no value' or type(text)) .. ')', 2)
-    end
-    local size = #tostring(text) * integer(count, 2, 'rep')
-    if size > LARGE and host.lacks(size) then abort() end
-    return rep(text, count)
-end
-
-local lib_coroutine = copy(coroutine, 'resume running status yield')
+local lib_coroutine = copy(coroutine, 'running status yield')
 
 local function watched(body, name)
     if type(body) ~= 'function' then
-        error("bad argument #1 to '" .. name .. "' (Lua function expected)", 3)
+        fail("bad argument #1 to '" .. name .. "' (Lua function expected)")
     end
     return function(...)
-        watch()
+        if ending then abort() end
+        sethook(on_count, '', COUNT)
         return body(...)
     end
 end
 
+-- The hook of a coroutine is its own: what ended one must end who resumed it, too.
+local function resumed(thread, ...)
+    if status(thread) == 'dead' then sethook(thread) end
+    if ending then abort() end
+    return ...
+end
+
 function lib_coroutine.create(body) return raw_create(watched(body, 'create')) end
 
-function lib_coroutine.wrap(body) return raw_wrap(watched(body, 'wrap')) end
+function lib_coroutine.resume(...)
+    local thread = ...
+    if type(thread) ~= 'thread' then misuse(raw_resume, ...) end
+    charge(RESUME)
+    return resumed(thread, raw_resume(...))
+end
 
-local globals = copy(_G, [[_VERSION assert error gcinfo ipairs next rawequal select tonumber
-    tostring type unpack xpcall]])
+local function unwrapped(ok, ...)
+    if ok then return ... end
+    local failure = ...
+    if type(failure) == 'string' then fail(failure) end
+    error(failure, 0)
+end
+
+function lib_coroutine.wrap(body)
+    local thread = raw_create(watched(body, 'wrap'))
+    return function(...)
+        charge(RESUME)
+        return unwrapped(resumed(thread, raw_resume(thread, ...)))
+    end
+end
+
+local globals = copy(_G, [[_VERSION assert error gcinfo ipairs rawequal select tostring type
+    unpack]])
 
 local environment = readonly(globals)
 globals._G = environment
@@ -315,89 +472,168 @@ globals.math, globals.coroutine = readonly(lib_math), readonly(lib_coroutine)
 local string_metatable = readonly({__index = globals.string})
 local globals_metatable = readonly({})
 
-function globals.getmetatable(value)
+function globals.getmetatable(...)
+    local value = ...
+    if select('#', ...) == 0 then misuse(raw_getmetatable) end
     if type(value) == 'string' then return string_metatable end
     if value == environment then return globals_metatable end
     if real[value] then return nil end
     return raw_getmetatable(value)
 end
 
-function globals.setmetatable(value, metatable)
-    expect_table(value, 1, 'setmetatable')
-    if real[value] then error(READONLY, 0) end
-    if metatable ~= nil and type(metatable) ~= 'table' then
-        error("bad argument #2 to 'setmetatable' (nil or table expected)", 2)
-    end
-    local old = raw_getmetatable(value)
-    if old and old.__metatable ~= nil then error('cannot change a protected metatable', 2) end
-    return raw_setmetatable(value, metatable)
+function globals.setmetatable(...)
+    refuse_shared((...))
+    local ok, found = raw_pcall(raw_setmetatable, ...)
+    if not ok then blame(found) end
+    return found
 end
 
-function globals.rawset(target, key, value)
-    expect_table(target, 1, 'rawset')
-    if real[target] then error(READONLY, 0) end
-    if key == nil then error('table index is nil', 2) end
+function globals.rawset(...)
+    local target, key, value = ...
+    if type(target) ~= 'table' or select('#', ...) < 3 then misuse(raw_rawset, ...) end
+    refuse_shared(target)
+    if key == nil or key ~= key then error('table index is ' .. (key and 'NaN' or 'nil'), 0) end
     return raw_rawset(target, key, value)
 end
 
-function globals.rawget(target, key)
-    expect_table(target, 1, 'rawget')
+function globals.rawget(...)
+    local target, key = ...
+    if type(target) ~= 'table' or select('#', ...) < 2 then misuse(raw_rawget, ...) end
     return raw_rawget(real[target] or target, key)
 end
 
-function globals.pairs(target)
-    expect_table(target, 1, 'pairs')
-    return next, real[target] or target, nil
+function globals.next(...)
+    local target, key = ...
+    if type(target) ~= 'table' then misuse(raw_next, ...) end
+    return raw_next(real[target] or target, key)
+end
+
+-- Whoever gets the table out of this gets the stand-in.
+function globals.pairs(...)
+    local target = ...
+    if type(target) ~= 'table' then misuse(raw_pairs, ...) end
+    if real[target] then return globals.next, target, nil end
+    return raw_next, target, nil
+end
+
+function globals.tonumber(...)
+    local value, base = ...
+    if type(value) == 'string' and #value > 65536 then charge(#value) end
+    if base == nil and value ~= nil then return raw_tonumber(value) end
+    local ok, found = raw_pcall(raw_tonumber, ...)
+    if not ok then blame(found) end
+    return found
+end
+
+local function without_our_place(text)
+    local own = type(text) == 'string' and #text < 500 and match(text, OURS)
+    return own and sub(text, #own + 1) or text
 end
 
 local function pcall_result(ok, value, ...)
-    if not ok and type(value) == 'table' then
+    if ok then return ok, value, ... end
+    if type(value) == 'table' then
         local text = value.err
         if type(text) == 'string' or type(text) == 'number' then value = text end
     end
-    return ok, value, ...
+    return ok, without_our_place(value), ...
 end
 
 function globals.pcall(...) return pcall_result(raw_pcall(...)) end
 
-function globals.collectgarbage(option, argument)
-    if option == 'stop' or option == 'setpause' or option == 'setstepmul' then return 0 end
-    return raw_collectgarbage(option, argument)
+local RETRIES = 20 -- errors of a handler that the handler itself gets
+
+local function handled(handler, ok, ...)
+    if ok then return ok, ... end
+    local failure = without_our_place((...))
+    if failure == NO_MEMORY then return ok, failure end
+    for _ = 1, RETRIES do
+        local done, found = raw_pcall(handler, failure)
+        if done then return false, found end
+        failure = found
+    end
+    return false, 'error in error handling'
 end
 
--- A space in front of bytecode makes it text that does not compile. Tail calls become plain calls:
--- our wrappers are Lua functions, and a tail call of one would lose the script's own place, which
--- built-in functions keep.
+-- The handler runs when the error has been left behind, for the sake of the hooks.
+function globals.xpcall(...)
+    local body, handler = ...
+    if select('#', ...) < 2 then misuse(xpcall, ...) end
+    return handled(handler, raw_pcall(body))
+end
+
+local function collect()
+    for _ = 1, 2 do -- what is garbage now may be found by the cycle after the one under way
+        repeat
+            charge(STEP_BYTES)
+        until raw_collectgarbage('step', 0)
+    end
+    return 0
+end
+
+function globals.collectgarbage(...)
+    local option, argument = ...
+    if option == nil or option == 'collect' then return collect() end
+    if option == 'stop' or option == 'setpause' or option == 'setstepmul' then return 0 end
+    if option == 'step' and (argument == nil or raw_tonumber(argument)) then
+        charge(STEP_BYTES)
+        argument = 0
+    end
+    local ok, found = raw_pcall(raw_collectgarbage, option, argument)
+    if not ok then blame(found) end
+    return found
+end
+
+-- A text is compiled piece by piece. A space in front of bytecode makes it text that does not compile.
+-- Tail calls become plain calls: our wrappers are Lua functions, and a tail call of one would lose the
+-- script's own place, which built-in functions keep.
+
+local TEXT_PIECE = 4096
+
+local function compile(code, name)
+    if #code <= TEXT_PIECE then return raw_loadstring(code, name) end
+    local at = 1
+    local compiled, failure = raw_load(function()
+        charge(TEXT_PIECE * 16)
+        local piece = sub(code, at, at + TEXT_PIECE - 1)
+        at = at + #piece
+        return piece
+    end, name)
+    if ending then abort() end
+    return compiled, failure
+end
+
 local function load_text(code, name)
     if byte(code, 1) == 27 then code = ' ' .. code end
-    local compiled, failure = raw_loadstring(code, name)
+    local compiled, failure = compile(code, name)
     if not compiled then return nil, failure end
     return setfenv(raw_loadstring(host.without_tail_calls(dump(compiled)), name), environment)
 end
 
-function globals.loadstring(code, name)
-    if type(code) ~= 'string' and type(code) ~= 'number' then
-        error("bad argument #1 to 'loadstring' (string expected, got "
-            .. (code == nil and 'no value' or type(code)) .. ')', 2)
-    end
-    return load_text(tostring(code), name or tostring(code))
+local function text_of(value)
+    return type(value) == 'string' and value or type(value) == 'number' and tostring(value)
 end
 
-function globals.load(reader, name)
-    if type(reader) ~= 'function' then
-        error("bad argument #1 to 'load' (function expected, got "
-            .. (reader == nil and 'no value' or type(reader)) .. ')', 2)
-    end
+function globals.loadstring(...)
+    local code, name = text_of((...)), select(2, ...)
+    if not code or name ~= nil and not text_of(name) then misuse(raw_loadstring, ...) end
+    return load_text(code, name or code)
+end
+
+function globals.load(...)
+    local reader, name = ...
+    if type(reader) ~= 'function' or name ~= nil and not text_of(name) then misuse(raw_load, ...) end
     local pieces = {}
     while true do
         local ok, piece = raw_pcall(reader)
         if not ok then return nil, piece end
         if piece == nil or piece == '' then break end
-        if type(piece) ~= 'string' then return nil, 'reader function must return a string' end
+        piece = text_of(piece)
+        if not piece then return nil, 'reader function must return a string' end
         pieces[#pieces + 1] = piece
         if #pieces == 1 and byte(piece, 1) == 27 then break end
     end
-    return load_text(concat(pieces), name or '=(load)')
+    return load_text(join(pieces, '', 1, #pieces), name or '=(load)')
 end
 
 -- unknown globals
@@ -407,6 +643,7 @@ local function unknown(_, name)
 end
 
 raw_setmetatable(globals, {__index = unknown})
+real[globals_metatable].__index = unknown
 
 -- a script's result as flat values, with a letter for each in a string: one crossing to the host
 
@@ -493,24 +730,31 @@ local function chunk(values, from)
     return unpack(values, from, math.min(from + CHUNK - 1, #values))
 end
 
+local function failure_parts(value)
+    if type(value) ~= 'table' then return tostring(value) end
+    local text, source, line = raw_rawget(value, 'err'), raw_rawget(value, 'source'), raw_rawget(value, 'line')
+    if type(text) == 'table' or type(text) == 'userdata' then text = type(text) end -- __tostring is code
+    return tostring(text), text_of(source) or nil, text_of(line) or nil,
+        raw_rawget(value, 'ignore_error_stats_update') and true
+end
+
 local function conclude(ok, value)
     local letters, values = {}, {}
-    if ok and type(value) == 'table' then
-        local found = value
-        ok, value = protected(function() flatten(letters, values, found, 1) end)
-    elseif ok then
+    if ok and type(value) ~= 'table' then
         watch()
         return true, value
     end
-    watch()
-    if not ok then
-        if type(value) ~= 'table' then return false, value end
-        local text, source, line = value.err, value.source, value.line
-        return false, tostring(text), source and tostring(source), line and tostring(line),
-            value.ignore_error_stats_update and true
+    if ok then
+        local found = value
+        ok, value = protected(function()
+            flatten(letters, values, found, 1)
+            return join(letters, '', 1, #letters)
+        end)
     end
-    if #values > CHUNK then return true, concat(letters), values, #values, CHUNK end
-    return true, concat(letters), unpack(values)
+    watch()
+    if not ok then return false, failure_parts(value) end
+    if #values > CHUNK then return true, value, values, #values, CHUNK end
+    return true, value, unpack(values)
 end
 
 -- what the host calls
@@ -521,7 +765,17 @@ function api.compile(code, name)
     return load_text(code, name)
 end
 
-function api.array(...) return {...} end
+-- A step of collecting what is left of the last script; says whether a cycle has ended.
+function api.collect()
+    globals.KEYS, globals.ARGV = nil, nil
+    return raw_collectgarbage('step', 0)
+end
+
+-- Puts more values behind the first so many of a list.
+function api.extend(list, size, ...)
+    local more = {...}
+    for index = 1, select('#', ...) do list[size + index] = more[index] end
+end
 
 function api.eval(script, count, ...)
     local given = select('#', ...)
@@ -570,7 +824,7 @@ local function read_flags(given)
         if not FLAGS[name] then raise('unknown flag given') end
         flags[#flags + 1] = name
     end
-    return concat(flags, ' ')
+    return raw_concat(flags, ' ')
 end
 
 local NAMED = {}
@@ -648,21 +902,26 @@ function loading_redis.register_function(...)
     registered[#registered + 1] = found
 end
 
+local function show(contents_now)
+    raw_getmetatable(environment).__index = contents_now
+    real[environment] = contents_now
+end
+
 local function load_result(ok, failure)
     watch()
     local functions = registered
     registered = nil
-    raw_getmetatable(environment).__index = globals
+    show(globals)
     if not ok then
-        if type(failure) == 'table' then return false, tostring(failure.err) end
-        return false, 'ERR ' .. tostring(failure)
+        local text = failure_parts(failure)
+        return false, type(failure) == 'table' and text or 'ERR ' .. text
     end
     return true, functions
 end
 
 function api.load_library(chunk)
     registered = {}
-    raw_getmetatable(environment).__index = loading
+    show(loading)
     return load_result(protected(chunk))
 end
 
@@ -674,7 +933,7 @@ end
 -- the libraries that Redis brings along, each made by a chunk of its own
 
 function api.install(name, chunk, first, second)
-    globals[name] = readonly(chunk(first or host, second or newproxy))
+    globals[name] = readonly(chunk(first or host, second or newproxy, kit))
 end
 
 function api.seal(with_handler)

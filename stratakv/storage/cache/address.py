@@ -74,6 +74,16 @@ def parse_address(url: str) -> Address:
     )
 
 
+def without_password(url: str) -> str:
+    """A URL, well-formed or not, as logs and messages may show it."""
+    scheme, separator, rest = url.partition("://")
+    credentials, at, place = rest.rpartition("@")
+    if not separator or not at:
+        return url
+    user, colon, _ = credentials.partition(":")
+    return f"{scheme}://{user}{':(redacted)' if colon else ''}@{place}"
+
+
 def _database(text: str) -> int:
     number = int(text)
     if number < 0:

@@ -152,6 +152,7 @@ class Link(asyncio.Protocol):
         self.ready = True
         self.reason = ""
         self._ready_since = self._loop.time()
+        log.info("%s is connected", self.address)
         self._on_ready()
 
     @property

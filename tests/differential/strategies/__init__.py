@@ -25,6 +25,7 @@ from tests.differential.strategies import (
     sorting,
     streams,
     strings,
+    transactions,
     zset_algebra,
     zset_ranges,
     zsets,
@@ -50,6 +51,7 @@ GROUPS: Final[dict[str, str]] = {
     "server": server.TABLE,
     "pubsub": pubsub.TABLE,
     "scripting": scripting.TABLE,
+    "transactions": transactions.TABLE,
 }
 
 # Every group also draws from these, so that each command meets each type of key, and keys that

@@ -12,7 +12,7 @@ INFO {'server|'clients|'memory|'persistence|'stats|'commandstats|'errorstats|'ke
 !CONFIG GET {'maxmemory|'databases|'save|'appendonly|'timeout|'maxclients|'requirepass|'nosuch|'proto-max-bulk-len|'slowlog-max-len|'MAXMEMORY}
 !CONFIG GET {'maxmemory|'appendonly|'nosuch|'save} {'databases|'timeout|'maxmemory}
 !CONFIG SET {'timeout|'slowlog-max-len|'slowlog-log-slower-than|'latency-monitor-threshold} {'0|'100|'-1|'abc|'}
-!CONFIG SET 'maxmemory {'0|'100mb|'1gb|'abc|'-1}
+!CONFIG SET 'maxmemory {'0|'abc|'-1}
 !CONFIG SET 'timeout '0 {'nosuch 'x|'timeout '1|'slowlog-max-len '64|'slowlog-max-len}
 !CONFIG SET {'nosuch 'x|'databases '5|'maxmemory}
 CONFIG RESETSTAT
@@ -39,7 +39,10 @@ FLUSHDB [ASYNC|SYNC|'foo]
 READONLY
 READWRITE
 ASKING
-CLUSTER {INFO|'foo}
+CLUSTER {INFO|SLOTS|'foo}
+CLUSTER {COUNTKEYSINSLOT|FORGET|REPLICATE} '1
+MODULE LIST
+!MODULE 'foo
 ACL {WHOAMI|USERS|LIST|CAT|'foo}
 ACL GETUSER {'default|'nobody}
 ACL CAT 'nosuch

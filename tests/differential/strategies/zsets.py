@@ -10,8 +10,8 @@ ZINCRBY key score member
 ZCARD key
 ZSCORE key member
 ZMSCORE key member...
-ZRANK key member
-ZREVRANK key member
+!ZRANK key member
+!ZREVRANK key member
 ZREM key member...
 ZPOPMIN key
 ZPOPMIN key count
