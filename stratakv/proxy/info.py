@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from stratakv import __version__
+from stratakv import REDIS_VERSION, __version__
 from stratakv.encodings.expiry_times import average_ttl_ms
 from stratakv.encodings.lookups import LOOKUPS
 from stratakv.proxy import tier_report
@@ -64,7 +64,7 @@ def _server(server: "Server") -> Fields:
     seconds = int(time.time() - server.stats.started)
     system = os.uname()
     return {
-        "redis_version": "7.0.15",
+        "redis_version": REDIS_VERSION,
         "stratakv_version": __version__,
         "redis_git_sha1": "00000000",
         "redis_git_dirty": 0,

@@ -2,16 +2,13 @@
 
 import hmac
 
-from stratakv import errors
+from stratakv import REDIS_VERSION, errors
 from stratakv.encodings.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.args import integer
 from stratakv.proxy.replies import OK, PONG, RESP2, RESP3, Reply, Status
 from stratakv.proxy.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
 from stratakv.proxy.table import command
-
-REDIS_VERSION = b"7.0.15"
-"""The Redis whose behaviour we follow: clients choose what to use by it."""
 
 _NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"
 
@@ -103,7 +100,7 @@ def hello(session: Session, *arguments: bytes) -> Reply:
         session.encoding = RESP3 if protocol == 3 else RESP2
     return {
         b"server": b"redis",
-        b"version": REDIS_VERSION,
+        b"version": REDIS_VERSION.encode(),
         b"proto": session.encoding.version,
         b"id": session.id,
         b"mode": b"standalone",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stratakv import __version__, errors
+from stratakv import REDIS_VERSION, __version__, errors
 from stratakv.encodings.keyspace import Database
 from stratakv.encodings.numbers import parse_int
 from stratakv.errors import CommandError
@@ -335,4 +335,6 @@ def lolwut(session: Session, *arguments: bytes) -> Text:
         height=min(max(height, 0), 100) or 15,
         seed=session.server.clock.micros(),
     )
-    return Text(f"{picture}\n\nStrataKV {__version__} follows Redis ver. 7.0.15\n".encode())
+    return Text(
+        f"{picture}\n\nStrataKV {__version__} follows Redis ver. {REDIS_VERSION}\n".encode()
+    )

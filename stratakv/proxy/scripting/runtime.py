@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from lupa import lua51
 
+from stratakv import REDIS_VERSION
 from stratakv.errors import CommandError
-from stratakv.proxy.commands.connection import REDIS_VERSION
 from stratakv.proxy.scripting import libraries
 from stratakv.proxy.scripting.bytecode import without_tail_calls
 from stratakv.proxy.scripting.conversion import (
@@ -150,7 +150,7 @@ class Lua:
                 b"without_tail_calls": without_tail_calls,
                 b"pack_float": libraries.pack_float,
                 b"unpack_float": libraries.unpack_float,
-                b"version": REDIS_VERSION,
+                b"version": REDIS_VERSION.encode(),
                 b"version_number": _version_number(REDIS_VERSION),
                 b"flags": " ".join(FLAGS).encode(),
                 b"bad_name": BAD_NAME,
@@ -391,8 +391,8 @@ def _no_attribute(owner: object, name: object, is_setting: bool) -> NoReturn:
     raise AttributeError("scripts have no access to the host")
 
 
-def _version_number(version: bytes) -> int:
-    major, minor, patch = (int(part) for part in version.split(b"."))
+def _version_number(version: str) -> int:
+    major, minor, patch = (int(part) for part in version.split("."))
     return major << 16 | minor << 8 | patch
 
 
