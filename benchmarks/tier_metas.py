@@ -20,12 +20,12 @@ from pathlib import Path
 import uvloop
 
 from stratakv.clock import Clock
-from stratakv.encodings.keyspace import Keyspace
-from stratakv.encodings.txn import ROW_BUDGET, Txn
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.cache.address import parse_address
 from stratakv.storage.cache.link import Link
-from stratakv.storage.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
 from stratakv.storage.store import Store
 from tests.harness.servers import RedisServer
 

@@ -114,7 +114,7 @@ def _add_inspect(commands: Any) -> None:
 
 def run_inspect(parsed: argparse.Namespace) -> int:
     """`stratakv inspect DIR KEY`: 0 if there is such a key."""
-    from stratakv.encodings.inspecting import inspect_directory
+    from stratakv.encodings.upkeep.inspecting import inspect_directory
 
     key = os.fsencode(parsed.key)
     found = False
@@ -126,14 +126,14 @@ def run_inspect(parsed: argparse.Namespace) -> int:
 
 def run_check(parsed: argparse.Namespace) -> int:
     """`stratakv check DIR`: 0 if every invariant holds, 1 with a line for each that does not."""
-    from stratakv.encodings.check import check_directory
+    from stratakv.encodings.upkeep.check import check_directory
 
     return check_directory(Path(parsed.dir))
 
 
 def run_repair(parsed: argparse.Namespace) -> int:
     """`stratakv repair DIR [NEWDIR]`: 0 when it is done, with a line for whatever is lost."""
-    from stratakv.encodings.repair import repair
+    from stratakv.encodings.upkeep.repair import repair
 
     source = Path(parsed.dir)
     target = Path(parsed.newdir) if parsed.newdir else source.with_name(source.name + ".repaired")
@@ -166,7 +166,7 @@ def run_serve(parsed: argparse.Namespace) -> int:
 
 
 def _recover(directory: Path) -> None:
-    from stratakv.encodings.repair import recover
+    from stratakv.encodings.upkeep.repair import recover
 
     for line in recover(directory):
         print(f"stratakv: {line}", file=sys.stderr)
@@ -183,7 +183,7 @@ def _run_loop(work: Coroutine[Any, Any, int]) -> int:
 
 
 async def _serve(chosen: Options) -> int:
-    from stratakv.proxy.metrics import MetricsServer
+    from stratakv.proxy.observe.metrics import MetricsServer
     from stratakv.proxy.server import Server
 
     loop = asyncio.get_running_loop()

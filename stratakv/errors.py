@@ -34,7 +34,7 @@ class Damaged(CommandError):
     """A file of the store cannot be read where a row should be; `place` says which, and where.
 
     `row` is the wanted row, or the first of a range. The engine knows no keys: whoever tells the
-    client puts the key's name in its place (encodings/damage.py).
+    client puts the key's name in its place (encodings/upkeep/damage.py).
     """
 
     __slots__ = ("place", "row")

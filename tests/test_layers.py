@@ -68,9 +68,9 @@ def test_only_the_encodings_know_the_prefixes_of_rows() -> None:
 
 
 def test_a_group_of_data_commands_has_an_encoding_of_the_same_name() -> None:
-    types = {"strings", "hashes", "sets", "zsets", "keys"}
-    for layer in ("proxy/commands", "encodings"):
-        names = {path.stem for path in (ROOT / layer).glob("*.py")}
+    types = {"strings", "hashes", "lists", "sets", "zsets", "streams", "geo", "keys"}
+    for layer in ("proxy/commands", "encodings/types"):
+        names = {path.stem for path in (ROOT / layer).rglob("*.py")}
         assert types <= names, f"{layer} lacks {types - names}"
 
 
@@ -83,7 +83,7 @@ THREADS = {"Thread", "Timer", "ThreadPoolExecutor", "run_in_executor", "to_threa
 MAY_START_THREADS = {
     "storage/threads.py",
     "storage/store.py",
-    "proxy/metrics.py",  # its thread imports modules, and knows no engine
+    "proxy/observe/metrics.py",  # its thread imports modules, and knows no engine
 }
 
 

@@ -14,32 +14,32 @@ from typing import Final
 
 from stratakv import errors, logs
 from stratakv.clock import Clock
-from stratakv.encodings import metas
-from stratakv.encodings.keyspace import Keyspace
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
 from stratakv.options import Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
-from stratakv.proxy.background import Reencoding
-from stratakv.proxy.connection import Connection
-from stratakv.proxy.dispatch import Dispatcher
-from stratakv.proxy.housekeeping import Housekeeper
-from stratakv.proxy.limits import OutputLimits
-from stratakv.proxy.memory import MemoryWatch
-from stratakv.proxy.notifications import Notifications
-from stratakv.proxy.patience import Patience
-from stratakv.proxy.pubsub import PubSub
+from stratakv.proxy.clients.connection import Connection
+from stratakv.proxy.clients.limits import OutputLimits
+from stratakv.proxy.clients.pubsub import PubSub
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.events.notifications import Notifications
+from stratakv.proxy.jobs.background import Reencoding
+from stratakv.proxy.jobs.housekeeping import Housekeeper
+from stratakv.proxy.jobs.tiering import Tiering
+from stratakv.proxy.observe.memory import MemoryWatch
+from stratakv.proxy.observe.stats import Stats
+from stratakv.proxy.run.dispatch import Dispatcher
+from stratakv.proxy.run.patience import Patience
+from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
-from stratakv.proxy.session import Session
-from stratakv.proxy.settings import Settings
-from stratakv.proxy.stats import Stats
-from stratakv.proxy.tiering import Tiering
-from stratakv.proxy.turns import Turns
 from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.usage import DiskWatch
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
-from stratakv.storage.usage import DiskWatch
 
 log = logging.getLogger("stratakv")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings.check import check
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.encodings.upkeep.check import check
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import Frame, WireClient

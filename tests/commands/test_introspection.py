@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stratakv.proxy import syntax
-from stratakv.proxy.syntax import Argument
+from stratakv.proxy.table import syntax
+from stratakv.proxy.table.syntax import Argument
 from tests.commands.test_connection import calls, same_bytes
 from tests.differential.inventory import LATER
 from tests.harness.wire import Frame, WireClient

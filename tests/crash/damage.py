@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
-from stratakv.proxy.table import TABLE
-from stratakv.storage.leveldb import LevelEngine, LevelOptions
-from stratakv.storage.survey import survey, table_path
+from stratakv.proxy.table.table import TABLE
+from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.survey import survey, table_path
 from tests.encodings.fixtures import ENDLESS, Bench
 
 Rows = dict[bytes, bytes]

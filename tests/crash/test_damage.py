@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings.check import check_directory
-from stratakv.encodings.damage import key_of
-from stratakv.encodings.repair import recover, repair
-from stratakv.encodings.rows import meta_row
+from stratakv.encodings.layout.rows import meta_row
+from stratakv.encodings.upkeep.check import check_directory
+from stratakv.encodings.upkeep.damage import key_of
+from stratakv.encodings.upkeep.repair import recover, repair
 from stratakv.errors import Damaged, StoreUnavailable
-from stratakv.storage.formats import TableFile
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.formats import TableFile
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from tests.crash.damage import SMALL, Rows, Sample, files_of, flip, harm, make_sample
 from tests.encodings.fixtures import ENDLESS
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings.check import check_directory
-from stratakv.encodings.damage import key_of
+from stratakv.encodings.upkeep.check import check_directory
+from stratakv.encodings.upkeep.damage import key_of
 from stratakv.errors import StoreDamaged
-from stratakv.storage.formats import TableFile
-from stratakv.storage.leveldb import LevelEngine
-from stratakv.storage.survey import is_own
+from stratakv.storage.leveldb.formats import TableFile
+from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.survey import is_own
 from tests.crash.damage import SMALL, Sample, files_of, flip, make_sample
 from tests.encodings.fixtures import ENDLESS
 from tests.harness.servers import StrataServer

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings.check import check_directory
+from stratakv.encodings.upkeep.check import check_directory
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings.check import check_directory
+from stratakv.encodings.upkeep.check import check_directory
 from tests.crash.ledger import Ledger, Model, read_back
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import HANG_S, wait_until

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from stratakv.clock import ManualClock
-from stratakv.encodings import metas
-from stratakv.encodings.keyspace import Keyspace
-from stratakv.encodings.metas import Meta
-from stratakv.encodings.patient import PatientTxn
-from stratakv.encodings.pieces import Pieces
-from stratakv.encodings.txn import ROW_BUDGET, TooLong, Txn
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.patient import PatientTxn
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.layout.metas import Meta
+from stratakv.encodings.types.strings.pieces import Pieces
 from stratakv.storage.engine import Engine
 from stratakv.storage.store import Overlay, Store
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stratakv.encodings.bits import (
+from stratakv.encodings.types.strings.bits import (
     CHUNK,
     FieldAction,
     FieldOp,

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import field_times, hashes, lists, metas, rows, sets, strings, zsets
-from stratakv.encodings.check import check_directory
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.types.hashes import field_times, hashes
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zsets
+from stratakv.encodings.upkeep.check import check_directory
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
 from tests.encodings.fixtures import Bench, level_bench

@@ -1,6 +1,6 @@
 """The table of open scans: what it knows, what it forgets, and that it stays small."""
 
-from stratakv.encodings.cursors import Cursors
+from stratakv.encodings.keyspace.cursors import Cursors
 
 SUB = b"s#0:path"
 

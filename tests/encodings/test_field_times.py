@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import copying, field_times, hashes, keys, rows
-from stratakv.encodings.check import check
-from stratakv.encodings.field_times import CONDITIONS
-from stratakv.encodings.reclaim import STEP_ROWS, Reclaimer
-from stratakv.encodings.txn import Txn
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import rows
+from stratakv.encodings.types.hashes import field_times, hashes
+from stratakv.encodings.types.hashes.field_times import CONDITIONS
+from stratakv.encodings.types.keys import copying, keys
+from stratakv.encodings.upkeep.check import check
+from stratakv.encodings.upkeep.reclaim import STEP_ROWS, Reclaimer
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

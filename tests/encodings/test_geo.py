@@ -5,10 +5,11 @@ import random
 
 import pytest
 
-from stratakv.encodings import geo, geo_search, zsets
-from stratakv.encodings.geo import Box, Circle, Place
-from stratakv.encodings.geo_search import Search
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.geo import geo, geo_search
+from stratakv.encodings.types.geo.geo import Box, Circle, Place
+from stratakv.encodings.types.geo.geo_search import Search
+from stratakv.encodings.types.zsets import zsets
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stratakv.encodings import globs
-from stratakv.encodings.globs import compile_glob, literal_prefix
+from stratakv.encodings.layout import globs
+from stratakv.encodings.layout.globs import compile_glob, literal_prefix
 from tests.harness.servers import RedisServer
 from tests.harness.wire import WireClient
 

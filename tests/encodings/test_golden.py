@@ -11,19 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import (
-    field_times,
-    hashes,
-    keys,
-    lists,
-    metas,
-    sets,
-    stream_groups,
-    streams,
-    strings,
-    zsets,
-)
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.types.hashes import field_times, hashes
+from stratakv.encodings.types.keys import keys
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.streams import stream_groups, streams
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zsets
 from tests.encodings.fixtures import level_bench, stored
 
 # The clock stands at 1_700_000_000_000_000 us, so versions are ...4000, ...4001 and so on.

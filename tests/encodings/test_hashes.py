@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import hashes, members, sets, strings
-from stratakv.encodings.metas import NO_EXPIRY
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import NO_EXPIRY
+from stratakv.encodings.types.hashes import hashes
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.strings import strings
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

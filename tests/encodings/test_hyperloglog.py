@@ -6,8 +6,9 @@ from hashlib import sha256
 import pytest
 
 from stratakv import errors
-from stratakv.encodings import hll_registers, hll_sparse, hyperloglog, strings
-from stratakv.encodings.hll_sparse import REGISTERS, Malformed
+from stratakv.encodings.types.hyperloglog import hll_registers, hll_sparse, hyperloglog
+from stratakv.encodings.types.hyperloglog.hll_sparse import REGISTERS, Malformed
+from stratakv.encodings.types.strings import strings
 from stratakv.errors import CommandError
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench

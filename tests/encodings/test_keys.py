@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import copying, keys, lists, metas, rows, strings
-from stratakv.encodings.metas import HASH, LIST, NO_EXPIRY, SET, STRING, ZSET
-from stratakv.encodings.reclaim import Reclaimer
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.layout.metas import HASH, LIST, NO_EXPIRY, SET, STRING, ZSET
+from stratakv.encodings.types.keys import copying, keys
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.upkeep.reclaim import Reclaimer
 from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

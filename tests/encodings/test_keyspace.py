@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stratakv.encodings import metas, rows, strings
-from stratakv.encodings.keyspace import FREE_STEP, Keyspace
+from stratakv.encodings.keyspace.keyspace import FREE_STEP, Keyspace
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Rows
 from stratakv.storage.memory import MemoryEngine

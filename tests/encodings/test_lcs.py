@@ -5,7 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from stratakv.encodings.lcs import Match, lcs_length, lcs_matches, lcs_sequence, table_bytes
+from stratakv.encodings.types.strings.lcs import (
+    Match,
+    lcs_length,
+    lcs_matches,
+    lcs_sequence,
+    table_bytes,
+)
 from tests.harness.servers import RedisServer
 from tests.harness.wire import Frame, WireClient
 

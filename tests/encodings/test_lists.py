@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import copying, lists
-from stratakv.encodings.check import check
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.keys import copying
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.upkeep.check import check
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
-from stratakv.encodings import hashes, hyperloglog, keys, lists, sets, strings, zsets
-from stratakv.encodings.check import check
-from stratakv.encodings.patient import MANY
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.patient import MANY
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.hashes import hashes
+from stratakv.encodings.types.hyperloglog import hyperloglog
+from stratakv.encodings.types.keys import keys
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zsets
+from stratakv.encodings.upkeep.check import check
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

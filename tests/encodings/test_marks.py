@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from stratakv.encodings import hashes, keys, sets, strings, zsets
-from stratakv.encodings.reclaim import Reclaimer
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.hashes import hashes
+from stratakv.encodings.types.keys import keys
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zsets
+from stratakv.encodings.upkeep.reclaim import Reclaimer
 from tests.encodings.fixtures import Bench
 from tests.encodings.marks import MarkedEngine
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratakv.encodings import metas, rows
-from stratakv.encodings.metas import HASH, LIST, NO_EXPIRY, SET, STRING, ZSET, Extra, Meta
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.layout.metas import HASH, LIST, NO_EXPIRY, SET, STRING, ZSET, Extra, Meta
 from stratakv.errors import Corrupt
 
 NS = b"0:"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stratakv.encodings.numbers import (
+from stratakv.encodings.layout.numbers import (
     LongDouble,
     add_long_doubles,
     format_float,

@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stratakv.encodings import bitmaps, bits, copying, keys, metas, strings
-from stratakv.encodings.bits import FieldAction, FieldOp, FieldType, Unit
-from stratakv.encodings.check import Checker
-from stratakv.encodings.keyspace import PIECE_BYTES
-from stratakv.encodings.metas import PIECES, STRING
-from stratakv.encodings.pieces import IN_PLACE_BYTES, Pieces
-from stratakv.encodings.reclaim import Reclaimer
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.keyspace import PIECE_BYTES
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.layout.metas import PIECES, STRING
+from stratakv.encodings.types.keys import copying, keys
+from stratakv.encodings.types.strings import bitmaps, bits, strings
+from stratakv.encodings.types.strings.bits import FieldAction, FieldOp, FieldType, Unit
+from stratakv.encodings.types.strings.pieces import IN_PLACE_BYTES, Pieces
+from stratakv.encodings.upkeep.check import Checker
+from stratakv.encodings.upkeep.reclaim import Reclaimer
 from stratakv.errors import CommandError
 from stratakv.storage.engine import Snapshot
 from stratakv.storage.memory import MemoryEngine

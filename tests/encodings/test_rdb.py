@@ -7,26 +7,18 @@ from collections.abc import Sequence
 import pytest
 
 from stratakv import errors
-from stratakv.encodings import (
-    hashes,
-    lists,
-    lzf,
-    members,
-    metas,
-    packed,
-    rdb,
-    rdb_parts,
-    rdb_reader,
-    rdb_writer,
-    sets,
-    stream_groups,
-    streams,
-    strings,
-    zsets,
-)
-from stratakv.encodings.crc64 import crc64
-from stratakv.encodings.packed import Malformed
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.rdb import lzf, packed, rdb, rdb_parts, rdb_reader, rdb_writer
+from stratakv.encodings.rdb.crc64 import crc64
+from stratakv.encodings.rdb.packed import Malformed
+from stratakv.encodings.types.hashes import hashes
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.streams import stream_groups, streams
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench

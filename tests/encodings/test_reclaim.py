@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from stratakv.encodings import metas, rows, strings
-from stratakv.encodings.patient import SPILL_ROWS, PatientTxn
-from stratakv.encodings.reclaim import COMPACT_ROWS, READ_ROWS, STEP_ROWS, Reclaimer
+from stratakv.encodings.keyspace.patient import SPILL_ROWS, PatientTxn
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.upkeep.reclaim import COMPACT_ROWS, READ_ROWS, STEP_ROWS, Reclaimer
 from tests.encodings.fixtures import Bench
 
 
@@ -201,7 +202,7 @@ def test_a_large_range_is_queued_for_compaction(bench: Bench) -> None:
 def test_metas_are_compacted_when_most_were_deleted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.encodings.keyspace.THINNED_ROWS", 20)
+    monkeypatch.setattr("stratakv.encodings.keyspace.keyspace.THINNED_ROWS", 20)
     keys = [b"%d" % number for number in range(60)]
     for key in keys:
         bench.make_set(key, 1)
@@ -480,7 +481,7 @@ def test_what_is_settled_early_is_seen_by_the_thread(
 def test_on_a_full_disk_what_was_deleted_is_compacted_before_more_is(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.encodings.reclaim.TIGHT_ROWS", 2 * STEP_ROWS)
+    monkeypatch.setattr("stratakv.encodings.upkeep.reclaim.TIGHT_ROWS", 2 * STEP_ROWS)
     bench.make_set(b"large", 10 * STEP_ROWS)
     bench.commit()
     drop(bench, b"large")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratakv.encodings import rows
+from stratakv.encodings.layout import rows
 
 NS = b"0:"
 KEYS = st.binary(max_size=40)

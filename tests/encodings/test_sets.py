@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import hashes, sets
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.hashes import hashes
+from stratakv.encodings.types.sets import sets
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -8,15 +8,16 @@ from random import Random
 
 import pytest
 
-from stratakv.encodings import copying, stream_claims, stream_groups, streams
-from stratakv.encodings.check import check
-from stratakv.encodings.metas import STREAM
-from stratakv.encodings.stream_claims import Claim
-from stratakv.encodings.stream_groups import Group
-from stratakv.encodings.streams import MAX_ID, State, Trim
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import STREAM
+from stratakv.encodings.types.keys import copying
+from stratakv.encodings.types.streams import stream_claims, stream_groups, streams
+from stratakv.encodings.types.streams.stream_claims import Claim
+from stratakv.encodings.types.streams.stream_groups import Group
+from stratakv.encodings.types.streams.streams import MAX_ID, State, Trim
+from stratakv.encodings.upkeep.check import check
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

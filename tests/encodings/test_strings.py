@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.encodings import bitmaps, lcs, sets, strings
-from stratakv.encodings.bits import FieldAction, FieldOp, FieldType, Overflow
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.strings import bitmaps, lcs, strings
+from stratakv.encodings.types.strings.bits import FieldAction, FieldOp, FieldType, Overflow
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from stratakv.encodings import rows, zset_algebra, zset_order, zset_ranges, zsets
-from stratakv.encodings.metas import SET
-from stratakv.encodings.txn import Txn
-from stratakv.encodings.zset_ranges import LexRange, Query, RankRange, ScoreRange
-from stratakv.encodings.zsets import AddRule, Scored
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.metas import SET
+from stratakv.encodings.types.zsets import zset_algebra, zset_order, zset_ranges, zsets
+from stratakv.encodings.types.zsets.zset_ranges import LexRange, Query, RankRange, ScoreRange
+from stratakv.encodings.types.zsets.zsets import AddRule, Scored
 from stratakv.errors import CommandError, Corrupt
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

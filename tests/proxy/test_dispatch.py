@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from stratakv.options import Options
-from stratakv.proxy import dispatch, turns
-from stratakv.proxy.connection import PORTION_BYTES, Connection
+from stratakv.proxy.clients.connection import PORTION_BYTES, Connection
+from stratakv.proxy.run import dispatch, turns
 from stratakv.proxy.server import Server
 
 PING = b"*1\r\n$4\r\nPING\r\n"

@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from stratakv.proxy.locks import EVERYTHING, MOST_KEYS, NOTHING, Claim, KeyLocks, Lock, claim
+from stratakv.encodings.keyspace.locks import (
+    EVERYTHING,
+    MOST_KEYS,
+    NOTHING,
+    Claim,
+    KeyLocks,
+    Lock,
+    claim,
+)
 
 A, B, C = claim([b"a"]), claim([b"b"]), claim([b"c"])
 AB = claim([b"a", b"b"])

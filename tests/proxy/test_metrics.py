@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from stratakv.proxy.collectors import MICROSECOND, KeyspaceCollector, cumulate
-from stratakv.proxy.housekeeping import Lag
-from stratakv.proxy.metrics import REQUEST_BYTES
+from stratakv.proxy.jobs.housekeeping import Lag
+from stratakv.proxy.observe.collectors import MICROSECOND, KeyspaceCollector, cumulate
+from stratakv.proxy.observe.metrics import REQUEST_BYTES
 from tests.harness.servers import ROOT, StrataServer
 from tests.harness.waiting import HANG_S, loop_until, wait_until
 
@@ -249,7 +249,7 @@ def test_hits_are_key_commands_that_loaded_nothing(monkeypatch: pytest.MonkeyPat
         SimpleNamespace(calls=0, touches_keys=True),
         SimpleNamespace(calls=9, touches_keys=False),
     ]
-    monkeypatch.setattr("stratakv.proxy.collectors.every_command", lambda: entries)
+    monkeypatch.setattr("stratakv.proxy.observe.collectors.every_command", lambda: entries)
     server: Any = SimpleNamespace()
     collector = KeyspaceCollector(server)
     seen = []

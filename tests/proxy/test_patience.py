@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from stratakv.proxy.patience import Patience
+from stratakv.proxy.run.patience import Patience
 
 
 async def turns(count: int) -> None:

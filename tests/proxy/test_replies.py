@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stratakv.errors import CommandError, wrong_type
-from stratakv.proxy.replies import (
+from stratakv.proxy.wire.replies import (
     CHUNK,
     NO_REPLY,
     NULL_ARRAY,

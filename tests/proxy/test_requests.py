@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratakv.proxy.requests import RequestParser, StrictParser, split_words
+from stratakv.proxy.wire.requests import RequestParser, StrictParser, split_words
 from tests.harness.servers import RedisServer
 from tests.harness.wire import encode
 

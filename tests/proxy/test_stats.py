@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stratakv.proxy.stats import redacted
+from stratakv.proxy.observe.stats import redacted
 
 HIDDEN = b"(redacted)"
 

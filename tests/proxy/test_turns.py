@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from stratakv.clock import ManualClock
-from stratakv.encodings import strings
-from stratakv.encodings.keyspace import Keyspace
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable
-from stratakv.proxy.turns import Turns
+from stratakv.proxy.run.turns import Turns
 from stratakv.storage.store import Store
 from tests.storage.test_store import Gate, Loop
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stratakv.encodings import libraries
+from stratakv.encodings.rdb import libraries
 from stratakv.errors import CommandError
 from tests.encodings.fixtures import Bench
 

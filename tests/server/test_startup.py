@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from stratakv.clock import ManualClock
-from stratakv.encodings import rows
-from stratakv.encodings.keyspace import Keyspace
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.layout import rows
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.store import Store
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import HANG_S

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from stratakv.encodings import rows
-from stratakv.encodings.check import check_directory
+from stratakv.encodings.layout import rows
+from stratakv.encodings.upkeep.check import check_directory
 from stratakv.options import Options
 from stratakv.proxy import server as server_module
-from stratakv.proxy.metrics import MetricsServer
+from stratakv.proxy.observe.metrics import MetricsServer
 from stratakv.proxy.server import Server
-from stratakv.storage.leveldb import LevelEngine
+from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import HANG_S, loop_until
@@ -204,7 +204,7 @@ async def test_a_page_of_metrics_in_the_making_is_dropped(
 async def test_a_store_that_was_to_be_mended_stays_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.proxy.housekeeping.MEND_SECONDS", 0.05)
+    monkeypatch.setattr("stratakv.proxy.jobs.housekeeping.MEND_SECONDS", 0.05)
     async with watched(tmp_path, monkeypatch) as (inside, engine):
         inside.server.housekeeper.mend_store()
         await inside.stop()

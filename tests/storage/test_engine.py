@@ -11,7 +11,7 @@ import pytest
 
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb import LevelEngine, LevelOptions, middle_of
+from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions, middle_of
 from stratakv.storage.memory import MemoryEngine
 
 ENDLESS = b"\xff" * 8
@@ -160,7 +160,7 @@ def test_the_pieces_of_a_range_are_the_whole_of_it(engine: Engine) -> None:
 def test_leveldb_compacts_a_large_range_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.storage.leveldb.PIECE_BYTES", 1 << 20)
+    monkeypatch.setattr("stratakv.storage.leveldb.leveldb.PIECE_BYTES", 1 << 20)
     engine = LevelEngine(tmp_path / "db", LevelOptions(write_buffer=1 << 20))
     noise = random.Random(3)
     for start in range(0, 6000, 1000):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.errors import StoreUnavailable
-from stratakv.storage.formats import (
+from stratakv.storage.leveldb.formats import (
     Broken,
     Table,
     TableFile,
@@ -21,8 +21,8 @@ from stratakv.storage.formats import (
     uncompress,
     write_record,
 )
-from stratakv.storage.leveldb import LevelEngine, LevelOptions
-from stratakv.storage.survey import is_database, log_path, survey, table_path
+from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.survey import is_database, log_path, survey, table_path
 
 
 def log_of(directory: Path, batches: list[dict[bytes, bytes | None]]) -> bytes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stratakv.storage.leveldb import LevelEngine, LevelOptions
-from stratakv.storage.usage import DiskWatch, Level, parse_levels
+from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.usage import DiskWatch, Level, parse_levels
 
 STATS = """
                                Compactions

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stratakv.encodings.zset_marks import NAME
+from stratakv.encodings.keyspace.zset_marks import NAME
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.cli import main
-from stratakv.encodings.zset_marks import (
+from stratakv.encodings.keyspace.zset_marks import (
     CLUSTER_MARKS,
     EMPTIED,
     FOREIGN,
@@ -256,8 +256,8 @@ def test_the_mark_outlives_restarts_and_crashes(redis: RedisServer, strata: Stra
 def test_a_store_from_before_the_mark_is_marked(
     redis: RedisServer, strata: StrataServer, tmp_path: Path
 ) -> None:
-    from stratakv.encodings import rows
-    from stratakv.storage.leveldb import LevelEngine
+    from stratakv.encodings.layout import rows
+    from stratakv.storage.leveldb.leveldb import LevelEngine
 
     strata.stop()
     engine = LevelEngine(tmp_path / "strata")

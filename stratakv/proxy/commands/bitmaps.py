@@ -3,12 +3,12 @@
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import bitmaps, bits, strings
-from stratakv.encodings.bits import FieldAction, FieldOp, FieldType, Overflow, Unit
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.strings import bitmaps, bits, strings
+from stratakv.encodings.types.strings.bits import FieldAction, FieldOp, FieldType, Overflow, Unit
 from stratakv.errors import CommandError
-from stratakv.proxy.args import Args, integer, ranged
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import Args, integer, ranged
+from stratakv.proxy.table.table import command
 
 _OPERATIONS: Final = frozenset({b"AND", b"OR", b"XOR", b"NOT"})
 _OVERFLOWS: Final = {overflow.value: overflow for overflow in Overflow}

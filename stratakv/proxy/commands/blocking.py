@@ -10,18 +10,19 @@ from functools import partial
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import lists, zsets
-from stratakv.encodings.metas import LIST, ZSET
-from stratakv.encodings.numbers import parse_long_double
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import LIST, ZSET
+from stratakv.encodings.layout.numbers import parse_long_double
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX
-from stratakv.proxy.blocking import WouldBlock
+from stratakv.proxy.arguments.args import INT64_MAX
+from stratakv.proxy.arguments.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_options
+from stratakv.proxy.arguments.zset_options import numbered_keys
 from stratakv.proxy.commands.lists import side
-from stratakv.proxy.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_options
-from stratakv.proxy.replies import NULL_ARRAY, Reply
-from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import numbered_keys
+from stratakv.proxy.run.blocking import WouldBlock
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, Reply
 
 _ENDLESS_MS: Final = 1 << 40
 """Thirty years are for ever, and timers take no more."""

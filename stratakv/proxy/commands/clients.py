@@ -4,14 +4,21 @@ import time
 from collections.abc import Callable, Iterable
 
 from stratakv import errors
-from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
-from stratakv.proxy.args import Args, integer
+from stratakv.proxy.arguments.args import Args, integer
+from stratakv.proxy.clients.session import (
+    MONITORING,
+    MUTED,
+    SKIP_NEXT,
+    SKIP_THIS,
+    SUBSCRIBED,
+    Session,
+)
 from stratakv.proxy.commands.connection import checked_name
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import NO_REPLY, OK, Members, Reply, Status, Text
-from stratakv.proxy.session import MONITORING, MUTED, SKIP_NEXT, SKIP_THIS, SUBSCRIBED, Session
-from stratakv.proxy.table import command, container
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import command, container
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
 
 _ANY = "noscript loading stale"
 _ADMIN = "admin noscript loading stale"

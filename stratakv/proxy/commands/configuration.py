@@ -3,15 +3,15 @@
 import logging
 
 from stratakv import errors
-from stratakv.encodings.lookups import LOOKUPS
+from stratakv.encodings.keyspace.lookups import LOOKUPS
 from stratakv.errors import CommandError
 from stratakv.options import BadOption
-from stratakv.proxy.config_values import Refused
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import OK, Reply, Status
-from stratakv.proxy.session import Session
-from stratakv.proxy.settings import Settings
-from stratakv.proxy.table import TABLE, command, container
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.config.config_values import Refused
+from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import TABLE, command, container
+from stratakv.proxy.wire.replies import OK, Reply, Status
 
 log = logging.getLogger("stratakv")
 

@@ -3,12 +3,12 @@
 import hmac
 
 from stratakv import REDIS_VERSION, errors
-from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
-from stratakv.proxy.args import integer
-from stratakv.proxy.replies import OK, PONG, RESP2, RESP3, Reply, Status
-from stratakv.proxy.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import integer
+from stratakv.proxy.clients.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import OK, PONG, RESP2, RESP3, Reply, Status
 
 _NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"
 

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from stratakv import errors
-from stratakv.encodings.numbers import parse_int
-from stratakv.encodings.sizes import stored_bytes
-from stratakv.encodings.txn import ROW_BUDGET, Txn
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
+from stratakv.encodings.layout.numbers import parse_int
+from stratakv.encodings.types.keys.sizes import stored_bytes
 from stratakv.errors import CommandError
-from stratakv.proxy import info
-from stratakv.proxy.args import Args
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import (
+from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.clients.session import MONITORING, Session
+from stratakv.proxy.observe import info
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import TABLE, Command, command, container
+from stratakv.proxy.wire.replies import (
     NO_REPLY,
     OK,
     Attribute,
@@ -26,8 +28,6 @@ from stratakv.proxy.replies import (
     Status,
     Text,
 )
-from stratakv.proxy.session import MONITORING, Session
-from stratakv.proxy.table import TABLE, Command, command, container
 
 _ADMIN = "admin noscript loading stale"
 

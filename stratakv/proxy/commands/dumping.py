@@ -3,13 +3,13 @@
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import rdb_reader, rdb_writer
-from stratakv.encodings.metas import NO_EXPIRY
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import NO_EXPIRY
+from stratakv.encodings.rdb import rdb_reader, rdb_writer
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX, INT64_MIN, Args, integer
-from stratakv.proxy.replies import OK, Reply
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import OK, Reply
 
 _MOST_FREQUENCY: Final = 255
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from stratakv import errors
-from stratakv.encodings import field_times, hashes
-from stratakv.encodings.metas import HASH
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import HASH
+from stratakv.encodings.types.hashes import field_times, hashes
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX, Args, integer, ranged
-from stratakv.proxy.expiry import EXPIRE_OPTIONS
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
+from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS
+from stratakv.proxy.table.table import command
 
 _LAST_MS: Final = ((1 << 48) - 1) >> 2
 """Redis accepts no later expire-time for a field."""

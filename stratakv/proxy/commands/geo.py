@@ -5,16 +5,17 @@ from functools import partial
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import geo, geo_search, zsets
-from stratakv.encodings.geo_search import Found
-from stratakv.encodings.txn import Txn
-from stratakv.encodings.zsets import AddRule
-from stratakv.proxy import geo_options
-from stratakv.proxy.args import Args
-from stratakv.proxy.geo_options import SearchOptions
-from stratakv.proxy.replies import NULL_ARRAY, Digits, Reply
-from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import listing
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.geo import geo, geo_search
+from stratakv.encodings.types.geo.geo_search import Found
+from stratakv.encodings.types.zsets import zsets
+from stratakv.encodings.types.zsets.zsets import AddRule
+from stratakv.proxy.arguments import geo_options
+from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.arguments.geo_options import SearchOptions
+from stratakv.proxy.arguments.zset_options import listing
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, Digits, Reply
 
 _OPTIONS: Final = "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]"
 _STORE: Final = "[STORE key] [STOREDIST key]"

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from stratakv import errors
-from stratakv.encodings import hashes
-from stratakv.encodings.metas import HASH
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import HASH
+from stratakv.encodings.types.hashes import hashes
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX, Args, integer
-from stratakv.proxy.replies import OK, Pairs, Reply, Stream
-from stratakv.proxy.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import INT64_MAX, Args, integer
+from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import OK, Pairs, Reply, Stream
 
 
 @command("HSET key field value [field value ...]", "write denyoom fast", since="2.0.0")

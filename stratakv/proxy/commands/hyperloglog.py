@@ -1,11 +1,11 @@
 """HyperLogLog commands: estimates of how many different elements there were."""
 
 from stratakv import errors
-from stratakv.encodings import hll_registers, hll_sparse, hyperloglog
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.hyperloglog import hll_registers, hll_sparse, hyperloglog
 from stratakv.errors import CommandError
-from stratakv.proxy.replies import OK, Reply, Status
-from stratakv.proxy.table import command
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import OK, Reply, Status
 
 
 @command("PFADD key [element [element ...]]", "write denyoom fast", since="2.8.9")

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from stratakv import errors
-from stratakv.encodings.globs import compile_glob
-from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.layout.globs import compile_glob
+from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
-from stratakv.proxy import facts, syntax
-from stratakv.proxy.facts import KeySpec
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import Members, Reply, Status
-from stratakv.proxy.session import Session
-from stratakv.proxy.syntax import Argument
-from stratakv.proxy.table import TABLE, Command, command
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.table import facts, syntax
+from stratakv.proxy.table.facts import KeySpec
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.syntax import Argument
+from stratakv.proxy.table.table import TABLE, Command, command
+from stratakv.proxy.wire.replies import Members, Reply, Status
 
 _ANY = "loading stale"
 

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import copying, keys, metas
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.types.keys import copying, keys
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX, INT64_MIN, Args, integer
-from stratakv.proxy.replies import OK, Reply, Status, Stream
-from stratakv.proxy.scanning import COUNT_LIMIT, DEFAULT_COUNT, parse_cursor
-from stratakv.proxy.session import Session
-from stratakv.proxy.table import command, container
+from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
+from stratakv.proxy.arguments.scanning import COUNT_LIMIT, DEFAULT_COUNT, parse_cursor
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.table.table import command, container
+from stratakv.proxy.wire.replies import OK, Reply, Status, Stream
 
 _TYPE_REPLIES: Final = {number: Status(name) for number, name in metas.NAMES.items()}
 _INT32: Final = range(-(1 << 31), 1 << 31)

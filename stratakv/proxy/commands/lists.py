@@ -6,15 +6,15 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from stratakv import errors
-from stratakv.encodings import lists
-from stratakv.encodings.metas import LIST
-from stratakv.encodings.txn import UNLIMITED, Txn
+from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.metas import LIST
+from stratakv.encodings.types.lists import lists
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX, INT64_MIN, Args, integer, ranged
-from stratakv.proxy.pop_options import ENDS, LEFT, pop_options
-from stratakv.proxy.replies import NULL_ARRAY, OK, Reply, Stream
-from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import numbered_keys
+from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer, ranged
+from stratakv.proxy.arguments.pop_options import ENDS, LEFT, pop_options
+from stratakv.proxy.arguments.zset_options import numbered_keys
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Stream
 
 _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
 

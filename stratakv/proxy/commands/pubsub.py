@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from functools import partial
 
 from stratakv import errors
-from stratakv.encodings.globs import compile_glob
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.pubsub import PubSub, Topics
-from stratakv.proxy.replies import NO_REPLY, Push, Reply, Several, Status
-from stratakv.proxy.session import Session
-from stratakv.proxy.table import command, container
+from stratakv.encodings.layout.globs import compile_glob
+from stratakv.proxy.clients.pubsub import PubSub, Topics
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import command, container
+from stratakv.proxy.wire.replies import NO_REPLY, Push, Reply, Several, Status
 
 _SUBSCRIBE = "pubsub noscript loading stale"
 _PUBLISH = "pubsub loading stale fast"

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stratakv import errors
-from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
-from stratakv.proxy.args import integer
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import OK, Reply
+from stratakv.proxy.arguments.args import integer
+from stratakv.proxy.clients.session import Session
 from stratakv.proxy.scripting.engine import Script
-from stratakv.proxy.session import Session
-from stratakv.proxy.table import H, command, container
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import H, command, container
+from stratakv.proxy.wire.replies import OK, Reply
 
 _FLAGS = "noscript stale skip_monitor no_mandatory_keys movablekeys"
 

@@ -8,17 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stratakv import REDIS_VERSION, __version__, errors
-from stratakv.encodings.keyspace import Database
-from stratakv.encodings.numbers import parse_int
+from stratakv.encodings.keyspace.keyspace import Database
+from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
-from stratakv.proxy import facts, info, pictures
-from stratakv.proxy.args import INT64_MAX, integer, ranged
-from stratakv.proxy.blocking import WouldBlock
+from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands import pictures
 from stratakv.proxy.commands.clients import milliseconds
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import NO_REPLY, OK, Members, Reply, Status, Text
-from stratakv.proxy.session import Session
-from stratakv.proxy.table import TABLE, command, container
+from stratakv.proxy.observe import info
+from stratakv.proxy.run.blocking import WouldBlock
+from stratakv.proxy.table import facts
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import TABLE, command, container
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server

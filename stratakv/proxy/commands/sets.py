@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 
 from stratakv import errors
-from stratakv.encodings import members, sets
-from stratakv.encodings.metas import SET
-from stratakv.encodings.numbers import parse_int
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import SET
+from stratakv.encodings.layout.numbers import parse_int
+from stratakv.encodings.types.sets import sets
+from stratakv.encodings.types.shared import members
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MAX, Args, integer, ranged
-from stratakv.proxy.replies import Members, Reply, Stream
-from stratakv.proxy.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
+from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import Members, Reply, Stream
 
 
 @command("SADD key member [member ...]", "write denyoom fast")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import sorting
-from stratakv.encodings.sorting import Plan
-from stratakv.encodings.txn import Txn
-from stratakv.proxy.args import Args
-from stratakv.proxy.replies import Reply, Stream
-from stratakv.proxy.table import command
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.keys import sorting
+from stratakv.encodings.types.keys.sorting import Plan
+from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import Reply, Stream
 
 _ARGUMENTS: Final = {b"LIMIT": 2, b"GET": 1, b"BY": 1}
 

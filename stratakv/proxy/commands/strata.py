@@ -1,16 +1,17 @@
 """STRATA: what only StrataKV has. Rows, policies, and moving keys to other encode-versions."""
 
 from stratakv import errors
-from stratakv.encodings import inspecting, metas
-from stratakv.encodings.globs import compile_glob, literal_prefix
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.layout.globs import compile_glob, literal_prefix
+from stratakv.encodings.upkeep import inspecting
 from stratakv.errors import CommandError
-from stratakv.proxy.args import integer
-from stratakv.proxy.background import Reencoding
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import OK, Reply, Status
-from stratakv.proxy.session import Session
-from stratakv.proxy.table import command, container
+from stratakv.proxy.arguments.args import integer
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.jobs.background import Reencoding
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import command, container
+from stratakv.proxy.wire.replies import OK, Reply, Status
 
 container("STRATA", since="7.0.0")
 

@@ -3,18 +3,15 @@
 from collections.abc import Iterable, Sequence
 
 from stratakv import errors
-from stratakv.encodings import stream_claims, stream_groups, streams
-from stratakv.encodings.metas import STREAM, Meta
-from stratakv.encodings.stream_claims import Claim
-from stratakv.encodings.stream_groups import UNKNOWN, Group, Pending
-from stratakv.encodings.streams import format_id
-from stratakv.encodings.txn import UNLIMITED, Txn
+from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.metas import STREAM, Meta
+from stratakv.encodings.types.streams import stream_claims, stream_groups, streams
+from stratakv.encodings.types.streams.stream_claims import Claim
+from stratakv.encodings.types.streams.stream_groups import UNKNOWN, Group, Pending
+from stratakv.encodings.types.streams.streams import format_id
 from stratakv.errors import CommandError
-from stratakv.proxy.args import Args, integer, ranged
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import NULL_ARRAY, OK, Reply, Status
-from stratakv.proxy.session import Session
-from stratakv.proxy.stream_options import (
+from stratakv.proxy.arguments.args import Args, integer, ranged
+from stratakv.proxy.arguments.stream_options import (
     COUNT_LIMIT,
     LAST,
     find_id,
@@ -23,7 +20,10 @@ from stratakv.proxy.stream_options import (
     loose_id,
     strict_id,
 )
-from stratakv.proxy.table import command, container
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import command, container
+from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status
 
 _ATTEMPTS = 10
 """Pending entries that XAUTOCLAIM looks at for each one that it may claim."""

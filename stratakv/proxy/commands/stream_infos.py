@@ -3,18 +3,18 @@
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import stream_groups, streams
-from stratakv.encodings.metas import STREAM, Meta
-from stratakv.encodings.stream_groups import UNKNOWN, Consumer, Group
-from stratakv.encodings.streams import State, format_id
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import STREAM, Meta
+from stratakv.encodings.types.streams import stream_groups, streams
+from stratakv.encodings.types.streams.stream_groups import UNKNOWN, Consumer, Group
+from stratakv.encodings.types.streams.streams import State, format_id
 from stratakv.errors import CommandError
-from stratakv.proxy.args import Args
-from stratakv.proxy.helptext import help_of
-from stratakv.proxy.replies import Reply, Status
-from stratakv.proxy.session import Session
-from stratakv.proxy.stream_options import limit_of
-from stratakv.proxy.table import command, container
+from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.arguments.stream_options import limit_of
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.table import command, container
+from stratakv.proxy.wire.replies import Reply, Status
 
 _FULL_COUNT: Final = 10
 

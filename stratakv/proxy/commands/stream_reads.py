@@ -8,16 +8,13 @@ from functools import partial
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import stream_groups, streams
-from stratakv.encodings.metas import STREAM, Meta
-from stratakv.encodings.stream_groups import Group
-from stratakv.encodings.streams import MAX_ID
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import STREAM, Meta
+from stratakv.encodings.types.streams import stream_groups, streams
+from stratakv.encodings.types.streams.stream_groups import Group
+from stratakv.encodings.types.streams.streams import MAX_ID
 from stratakv.errors import CommandError
-from stratakv.proxy.blocking import WouldBlock
-from stratakv.proxy.commands.streams import entries
-from stratakv.proxy.replies import NULL_ARRAY, Keyed, Reply, Stream
-from stratakv.proxy.stream_options import (
+from stratakv.proxy.arguments.stream_options import (
     LAST,
     NEW,
     ReadOptions,
@@ -27,7 +24,10 @@ from stratakv.proxy.stream_options import (
     stream_keys,
     strict_id,
 )
-from stratakv.proxy.table import command
+from stratakv.proxy.commands.streams import entries
+from stratakv.proxy.run.blocking import WouldBlock
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, Keyed, Reply, Stream
 
 _SERVED_AT_ONCE: Final = 1000
 """Entries that a client gets after a wait, if it gave no COUNT."""

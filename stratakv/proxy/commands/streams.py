@@ -1,21 +1,21 @@
 """Streams: adding, reading, deleting."""
 
 from stratakv import errors
-from stratakv.encodings import streams
-from stratakv.encodings.metas import STREAM, Meta
-from stratakv.encodings.streams import MAX_ID
-from stratakv.encodings.txn import UNLIMITED, Txn
+from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.metas import STREAM, Meta
+from stratakv.encodings.types.streams import streams
+from stratakv.encodings.types.streams.streams import MAX_ID
 from stratakv.errors import CommandError
-from stratakv.proxy.args import Args
-from stratakv.proxy.replies import NULL_ARRAY, OK, Reply, Status, Stream
-from stratakv.proxy.stream_options import (
+from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.arguments.stream_options import (
     TrimOptions,
     interval_end,
     interval_start,
     new_id,
     strict_id,
 )
-from stratakv.proxy.table import command
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status, Stream
 
 
 @command(

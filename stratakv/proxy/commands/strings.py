@@ -3,15 +3,15 @@
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import lcs, strings
-from stratakv.encodings.lookups import LOOKUPS
-from stratakv.encodings.metas import STRING
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import STRING
+from stratakv.encodings.types.strings import lcs, strings
 from stratakv.errors import CommandError
-from stratakv.proxy.args import INT64_MIN, Args, integer
-from stratakv.proxy.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
-from stratakv.proxy.replies import OK, Reply, Stream
-from stratakv.proxy.table import command
+from stratakv.proxy.arguments.args import INT64_MIN, Args, integer
+from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import OK, Reply, Stream
 
 _SET_WORDS: Final = {
     b"NX": frozenset({b"XX"}),

@@ -1,11 +1,11 @@
 """Transaction commands: one Txn and one commit for all that is between MULTI and EXEC."""
 
-from stratakv.encodings.txn import ROW_BUDGET
+from stratakv.encodings.keyspace.txn import ROW_BUDGET
 from stratakv.errors import CommandError, Damaged
-from stratakv.proxy.replies import NULL_ARRAY, OK, Reply
-from stratakv.proxy.session import QUEUEING, Session
-from stratakv.proxy.table import command
-from stratakv.proxy.transactions import Transaction
+from stratakv.proxy.clients.session import QUEUEING, Session
+from stratakv.proxy.clients.transactions import Transaction
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply
 
 
 @command("MULTI", "noscript loading stale fast allow_busy", traits="immediate", since="1.2.0")

@@ -4,20 +4,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from stratakv.encodings import zset_algebra, zsets
-from stratakv.encodings.txn import Txn
-from stratakv.encodings.zset_algebra import Aggregate, Source
-from stratakv.encodings.zsets import Scored
-from stratakv.proxy.args import Args
-from stratakv.proxy.replies import Pairs, Reply
-from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import (
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.zsets import zset_algebra, zsets
+from stratakv.encodings.types.zsets.zset_algebra import Aggregate, Source
+from stratakv.encodings.types.zsets.zsets import Scored
+from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.arguments.zset_options import (
     algebra_options,
     limit_option,
     listing,
     numbered_keys,
     take_keys,
 )
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import Pairs, Reply
 
 _MOVABLE: Final = (0, 0, 0)
 

@@ -1,10 +1,8 @@
 """Sorted set commands: ranges by rank, by score and by name."""
 
-from stratakv.encodings import zset_ranges
-from stratakv.encodings.txn import Txn
-from stratakv.proxy.replies import Pairs, Reply
-from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import (
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.types.zsets import zset_ranges
+from stratakv.proxy.arguments.zset_options import (
     LEX,
     RANK,
     SCORE,
@@ -15,6 +13,8 @@ from stratakv.proxy.zset_options import (
     rank_range,
     score_range,
 )
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import Pairs, Reply
 
 
 @command(

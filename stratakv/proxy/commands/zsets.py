@@ -5,18 +5,18 @@ from functools import partial
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings import zsets
-from stratakv.encodings.keys import paced
-from stratakv.encodings.metas import ZSET
-from stratakv.encodings.numbers import format_float
-from stratakv.encodings.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.metas import ZSET
+from stratakv.encodings.layout.numbers import format_float
+from stratakv.encodings.types.keys.keys import paced
+from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
-from stratakv.proxy import scanning
-from stratakv.proxy.args import INT64_MAX, Args, ranged
-from stratakv.proxy.pop_options import EXTREMES, MAX, pop_options
-from stratakv.proxy.replies import NULL_ARRAY, Pairs, Reply
-from stratakv.proxy.table import command
-from stratakv.proxy.zset_options import add_options, listing, numbered_keys
+from stratakv.proxy.arguments import scanning
+from stratakv.proxy.arguments.args import INT64_MAX, Args, ranged
+from stratakv.proxy.arguments.pop_options import EXTREMES, MAX, pop_options
+from stratakv.proxy.arguments.zset_options import add_options, listing, numbered_keys
+from stratakv.proxy.table.table import command
+from stratakv.proxy.wire.replies import NULL_ARRAY, Pairs, Reply
 
 _EXACT_DIGITS: Final = 15
 """So many digits are a double without rounding."""

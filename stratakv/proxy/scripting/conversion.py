@@ -20,10 +20,10 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from stratakv.encodings.numbers import format_float
-from stratakv.encodings.pieces import Pieces
+from stratakv.encodings.layout.numbers import format_float
+from stratakv.encodings.types.strings.pieces import Pieces
 from stratakv.errors import CommandError
-from stratakv.proxy.replies import (
+from stratakv.proxy.wire.replies import (
     BigNumber,
     Boolean,
     Digits,

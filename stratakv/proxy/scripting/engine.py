@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
-from stratakv.encodings import libraries as stored
-from stratakv.encodings.txn import TooLong, Txn
+from stratakv.encodings.keyspace.txn import TooLong, Txn
+from stratakv.encodings.rdb import libraries as stored
 from stratakv.errors import CommandError
-from stratakv.proxy.guards import READ_ONLY
-from stratakv.proxy.requests import Request
+from stratakv.proxy.run.guards import READ_ONLY
 from stratakv.proxy.scripting.flags import (
     Shebang,
     declares_no_writes,
@@ -21,10 +20,11 @@ from stratakv.proxy.scripting.flags import (
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
 from stratakv.proxy.scripting.runs import Loading, Run, find_command
 from stratakv.proxy.scripting.runtime import BAD_NAME, Lua, OutOfMemory, ScriptError, as_reply
+from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
+    from stratakv.proxy.clients.session import Session
     from stratakv.proxy.server import Server
-    from stratakv.proxy.session import Session
 
 _IDLE_STATES: Final = 4
 """Lua states of a kind that are kept for the next script."""

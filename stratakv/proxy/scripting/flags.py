@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stratakv.errors import CommandError
-from stratakv.proxy.requests import split_words
+from stratakv.proxy.wire.requests import split_words
 
 FLAGS: Final = ("no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys")
 """In the order in which FUNCTION LIST shows them."""

@@ -6,14 +6,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
-from stratakv.encodings.txn import TooLong, Txn
+from stratakv.encodings.keyspace.txn import TooLong, Txn
 from stratakv.errors import CommandError
-from stratakv.proxy.requests import Request
 from stratakv.proxy.scripting.conversion import NotCalled, argument
-from stratakv.proxy.table import TABLE, Command
+from stratakv.proxy.table.table import TABLE, Command
+from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
-    from stratakv.proxy.session import Session
+    from stratakv.proxy.clients.session import Session
 
 log = logging.getLogger("stratakv.script")
 

@@ -1,0 +1,1 @@
+"""Keys, versions, and units of work on them."""

@@ -1,0 +1,437 @@
+"""What an operation sees of the keyspace, and where its writes go until it succeeds.
+
+A command runs as a plain function over a `Txn`. It reads metas and rows as the last command left
+them, its own writes included, and writes only into the Txn; `apply` hands the writes to the commit
+when the function has returned, `discard` drops them when it raised.
+
+A Txn runs on the event loop, so it may touch only `ROW_BUDGET` rows. Past that it raises `TooLong`,
+and the dispatcher runs the same function again over a `PatientTxn`, which can pause (see
+patient.py). An operation is therefore pure until it returns.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from stratakv.encodings.keyspace.keyspace import Database, Keyspace
+from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.keyspace.tier import Change, Changes, Kind, Request
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, ZSET, Extra, Meta
+from stratakv.errors import wrong_type
+from stratakv.storage.store import Overlay, merge, rows_between
+
+ROW_BUDGET: Final = 1000
+"""Rows a command may touch at once: about a millisecond."""
+
+UNLIMITED: Final = 1 << 62
+_UNKNOWN = b"?unknown"
+Row = TypeVar("Row")
+
+
+class TooLong(Exception):
+    """The command needs more rows than one turn of the loop allows: run it over a PatientTxn."""
+
+
+class Uncovered(TooLong):
+    """A unit of work needs keys that it has not locked: it begins anew with a lock on all."""
+
+
+class Unanswered(TooLong):
+    """The cache has to be asked first; with its replies the command can be run again."""
+
+    def __init__(self, requests: tuple[Request, ...]) -> None:
+        super().__init__()
+        self.requests = requests
+
+
+NO_ANSWERS: Final[Mapping[tuple[Request, ...], list[Any]]] = {}
+
+
+class Txn:
+    """A unit of work on one database; reused from command to command."""
+
+    patient = False
+
+    def __init__(self, keyspace: Keyspace, database: Database) -> None:
+        self.keyspace = keyspace
+        self.db = database
+        self.store = keyspace.store
+        self.clock = keyspace.clock
+        self.metas: dict[bytes, Meta] = {}
+        self.rows: Overlay = {}
+        self.live_change = 0
+        self.expiring_change = 0
+        self.budget = ROW_BUDGET
+        self.siblings: dict[int, Txn] | None = None
+        self._eldest: Txn | None = None
+        """The Txn that a sibling was opened by: it has all the siblings of the unit."""
+        self.later: list[Callable[[], None]] | None = None
+        """What to do when the writes are applied; None outside units of several commands."""
+        self.in_unit = False
+        """Whether several commands share this Txn: then the cache, which is ahead, is not asked."""
+        self.changes: Changes | None = None
+        """What was done to keys that have entries in the Redis tier."""
+        self.answers = NO_ANSWERS
+        """What the cache has replied to this command, when it is run again."""
+        self.mark = 0
+        """Changes up to this number were in the store when the cache was asked."""
+        self.tallies: dict[str, Kind] = {}
+        """Hits and misses, to be counted if the command succeeds in this Txn."""
+
+    # keys
+
+    @property
+    def now_ms(self) -> int:
+        """The time of this turn."""
+        return self.clock.now_ms
+
+    def find(self, key: bytes) -> Meta | None:
+        """The meta of a live key, or None: absent and expired are the same to a client."""
+        meta = self.metas.get(key) if self.metas else None
+        if meta is None:
+            meta = self.db.cache.get(key)
+            if meta is None:
+                meta = self._load(key)
+            else:
+                meta.hot = True
+        if not meta.type or -1 != meta.expire_ms <= self.clock.now_ms:
+            LOOKUPS.missed += 1
+            return None
+        return meta
+
+    def expect(self, key: bytes, type_: int) -> Meta | None:
+        """The meta of a live key of that type, or None; raises WRONGTYPE for another type."""
+        meta = self.find(key)
+        if meta is not None and meta.type != type_:
+            raise wrong_type()
+        return meta
+
+    def create(
+        self,
+        key: bytes,
+        type_: int,
+        extra: Extra,
+        expire_ms: int = NO_EXPIRY,
+        encoding: int | None = None,
+    ) -> Meta:
+        """A new incarnation of a key, in place of whatever the key was.
+
+        `encoding` is the encode-version of a copy; a key made afresh gets the configured one.
+        """
+        old = self._current(key)
+        if encoding is None:
+            encoding = self.keyspace.encoding(self.db, type_, key) if type_ != STRING else 0
+        if encoding == 3 and type_ == ZSET:
+            self.need_storage()
+            self.keyspace.note_remote()
+        version = self.keyspace.versions.next()
+        row = old.row
+        is_whole = type_ == STRING and not encoding
+        sub = b"" if is_whole else rows.sub_prefix(row, len(self.db.ns), version)
+        meta = Meta(row, type_, encoding, version, expire_ms, extra, sub)
+        self._replace(key, old, meta)
+        return meta
+
+    def assign(self, key: bytes, value: bytes, expire_ms: int = NO_EXPIRY) -> None:
+        """A short string in place of whatever the key was: `create` for the hottest write.
+
+        Over a short string it is the same incarnation: without sub rows there is nothing to tell
+        apart. Requires: the value is short enough for a meta (see strings.assign).
+        """
+        old = self.metas.get(key) or self.db.cache.get(key) or self._load(key)
+        if old.type == STRING and not old.encoding:
+            meta = Meta(old.row, STRING, 0, old.version, expire_ms, value, b"")
+            meta.charge = old.charge
+            self.metas[key] = meta
+            if old.expire_ms != expire_ms:
+                self._reindex(key, old, meta)
+        else:
+            version = self.keyspace.versions.next()
+            self._replace(key, old, Meta(old.row, STRING, 0, version, expire_ms, value, b""))
+
+    def update(self, key: bytes, meta: Meta, extra: Extra) -> None:
+        """Another value or count for the live key whose meta `find` gave."""
+        new = Meta(
+            meta.row, meta.type, meta.encoding, meta.version, meta.expire_ms, extra, meta.sub
+        )
+        new.charge = meta.charge
+        self.metas[key] = new
+
+    def save(self, key: bytes, meta: Meta) -> None:
+        """Put the next state of a live key's meta, with another expire-time for example."""
+        self._replace(key, self._current(key), meta)
+
+    def drop(self, key: bytes, *, emptied: bool = False) -> bool:
+        """Delete a key in O(1), whatever its size; says whether it was live.
+
+        `emptied`: the caller has deleted all sub rows, so that there is nothing to reclaim.
+        """
+        old = self._current(key)
+        if old.type == ABSENT:
+            return False
+        self._replace(key, old, metas.absent(old.row))
+        if emptied:
+            self.rows.pop(rows.garbage_row(self.db.ns, old.version, key), None)
+        return old.expire_ms == NO_EXPIRY or old.expire_ms > self.clock.now_ms
+
+    def expires_after(self, expire_ms: int) -> bool:
+        """Whether a key with that expire-time is still live."""
+        return expire_ms == NO_EXPIRY or expire_ms > self.clock.now_ms
+
+    def sibling(self, index: int) -> "Txn":
+        """The Txn of another database, in the same unit of work."""
+        if index == self.db.index:
+            return self
+        if self._eldest is not None:
+            return self._eldest.sibling(index)
+        if self.siblings is None:
+            self.siblings = {}
+        found = self.siblings.get(index)
+        if found is None:
+            found = self.siblings[index] = self._open_sibling(self.keyspace.databases[index])
+            found.later = self.later
+            found.in_unit = self.in_unit
+            found._eldest = self
+        return found
+
+    def _open_sibling(self, database: Database) -> "Txn":
+        return Txn(self.keyspace, database)
+
+    def is_overdue(self, key: bytes) -> bool:
+        """Whether the key has expired, but is still stored."""
+        meta = self._current(key)
+        return bool(meta.type) and NO_EXPIRY != meta.expire_ms <= self.now_ms
+
+    def _load(self, key: bytes) -> Meta:
+        self._spend(1)
+        return self.db.load(self.store, key)
+
+    def _current(self, key: bytes) -> Meta:
+        """The meta as stored, expired and absent ones included."""
+        return self.metas.get(key) or self.db.cache.get(key) or self._load(key)
+
+    def _replace(self, key: bytes, old: Meta, new: Meta) -> None:
+        """Write a meta, with all that follows from it for the index, the queue and the counts."""
+        self.metas[key] = new
+        new.charge = old.charge
+        if old.expire_ms != new.expire_ms:
+            self._reindex(key, old, new)
+        if old.type != new.type or old.version != new.version:
+            self.live_change += (new.type != ABSENT) - (old.type != ABSENT)
+            if old.sub:
+                if old.encoding and old.type != STRING and self.keyspace.tier.on:
+                    self._note(old).gone = True
+                self.db.queue_garbage(old.version)
+                self.rows[rows.garbage_row(self.db.ns, old.version, key)] = metas.obituary(old)
+
+    def _reindex(self, key: bytes, old: Meta, new: Meta) -> None:
+        ns = self.db.ns
+        if old.expire_ms != NO_EXPIRY:
+            self.rows[rows.expiry_row(ns, old.expire_ms, key)] = None
+            self.expiring_change -= 1
+        if new.expire_ms != NO_EXPIRY:
+            self.rows[rows.expiry_row(ns, new.expire_ms, key)] = b""
+            self.expiring_change += 1
+
+    # rows
+
+    def get(self, row: bytes) -> bytes | None:
+        """The value of a sub row, or None."""
+        if self.rows:
+            value = self.rows.get(row, _UNKNOWN)
+            if value is not _UNKNOWN:
+                return value
+        self.budget -= 1
+        if self.budget < 0:
+            raise TooLong
+        return self.store.get_often(row)
+
+    def put(self, row: bytes, value: bytes) -> None:
+        """Write a sub row."""
+        self.rows[row] = value
+
+    def forget(self, sub: bytes) -> None:
+        """Drop the writes to an incarnation that another has taken the place of."""
+        for row in [row for row in self.rows if row.startswith(sub)]:
+            del self.rows[row]
+
+    def delete(self, row: bytes) -> None:
+        """Delete a sub row."""
+        self.rows[row] = None
+
+    def scan(
+        self, start: bytes, stop: bytes, *, reverse: bool = False, limit: int = UNLIMITED
+    ) -> Iterable[tuple[bytes, bytes]]:
+        """The first `limit` rows of [start, stop), or of its end when `reverse`."""
+        return self._bounded(self._scan(start, stop, reverse), limit)
+
+    def scan_keys(
+        self, start: bytes, stop: bytes, *, reverse: bool = False, limit: int = UNLIMITED
+    ) -> Iterable[bytes]:
+        """As `scan`, without the values: faster."""
+        if self.rows and rows_between(self.rows, start, stop):
+            return [row for row, _ in self.scan(start, stop, reverse=reverse, limit=limit)]
+        self.keyspace.settle()
+        return self._bounded(self.store.scan_keys(start, stop, reverse=reverse), limit)
+
+    def _scan(self, start: bytes, stop: bytes, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+        self.keyspace.settle()
+        base = self.store.scan(start, stop, reverse=reverse)
+        own = rows_between(self.rows, start, stop) if self.rows else None
+        return merge(base, own, reverse=reverse) if own else base
+
+    def _bounded(self, found: Iterator[Row], limit: int) -> Sequence[Row]:
+        """At most `limit` rows as a list; raises `TooLong` if the budget ends before them."""
+        taken = list(islice(found, min(limit, self.budget + 1)))
+        self._spend(len(taken))
+        return taken
+
+    def _spend(self, count: int) -> None:
+        self.budget -= count
+        if self.budget < 0:
+            raise TooLong
+
+    def expect_work(self, count: int) -> None:
+        """Say ahead how many rows will be touched: a long command turns patient at once."""
+        if count > self.budget:
+            raise TooLong
+
+    def spend(self, count: int) -> None:
+        """Work of about so many rows is done now: as `expect_work`, and it is remembered."""
+        self._spend(count)
+
+    def has_room(self, meta: Meta, size: int, most: int) -> bool:
+        """Whether so many bytes of the key's rows can be kept until the commit, beside others.
+
+        A Txn keeps little, since it does little.
+        """
+        return size <= most
+
+    def frozen(self, key: bytes) -> "Txn":
+        """Who reads the key's rows as they are now, after later writes too, if that can be.
+
+        A Txn ends with its command, so there is no later.
+        """
+        return self
+
+    # the Redis tier
+
+    def note(self, meta: Meta, member: bytes, raw: bytes | None = None) -> None:
+        """A member of a key with entries in the tier was written; sorted sets give its score8."""
+        if self.keyspace.tier.on:
+            self._note(meta).members[member] = raw
+
+    def _note(self, meta: Meta) -> Change:
+        if self.changes is None:
+            self.changes = {}
+        change = self.changes.get(meta.sub)
+        if change is None:
+            change = self.changes[meta.sub] = Change(meta, len(self.db.ns))
+        return change
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the cache can be asked, by a PatientTxn at least."""
+        tier = self.keyspace.tier
+        return tier.usable and tier.cache.ready and not self.in_unit
+
+    def need_storage(self) -> None:
+        """The command uses the Redis of sorted sets v3. A Txn cannot wait for it."""
+        raise TooLong
+
+    def ask_storage(self, requests: Sequence[Request]) -> list[Any]:
+        """The replies of the Redis of sorted sets v3. A Txn cannot wait for them."""
+        raise TooLong
+
+    def fetch_remote(self, meta: Meta, members: Iterable[bytes]) -> None:
+        """Know the scores of some members of a sorted set v3. A Txn cannot wait for them."""
+        raise TooLong
+
+    def open_remote(self, meta: Meta) -> Meta | None:
+        """A sorted set v3 with its count; None if it is empty. A Txn cannot wait for it."""
+        raise TooLong
+
+    def ask(self, requests: Sequence[Request]) -> list[Any] | None:
+        """The cache's replies, None for a bypass. A Txn cannot wait for them: see Inquiry."""
+        asked = tuple(requests)
+        found = self.answers.get(asked)
+        if found is None:
+            raise Unanswered(asked)
+        return found
+
+    def breathe(self) -> None:
+        """Called in long loops over what is in memory; a PatientTxn pauses here when it is time."""
+
+    # the end
+
+    def apply(self) -> None:
+        """Hand the writes to the commit of this turn."""
+        db = self.db
+        signals = self.keyspace.signals
+        changed = self._changed_keys() if signals.listeners else ()
+        if self.metas:
+            metas, cache, dirty = self.metas, db.cache, db.dirty
+            while metas:
+                key, meta = metas.popitem()
+                cache[key] = dirty[key] = meta
+            self.keyspace.dirty = True
+        if self.rows:
+            self.store.pending.update(self.rows)
+            self.rows.clear()
+        if self.live_change or self.expiring_change:
+            db.live += self.live_change
+            db.expiring += self.expiring_change
+            db.counts_changed = self.keyspace.dirty = True
+            self.live_change = self.expiring_change = 0
+        if self.siblings is not None:
+            siblings, self.siblings = self.siblings, None
+            for sibling in siblings.values():
+                sibling.apply()
+        if self.changes is not None:
+            changes, self.changes = self.changes, None
+            self.keyspace.tier.apply(changes)
+        if changed:
+            signals.emit(db.index, changed)
+        if self.later is not None:
+            self._do_later()
+
+    def when_applied(self, action: Callable[[], None]) -> None:
+        """Do something once the writes are applied; never if they are discarded."""
+        if self.later is None:
+            action()
+        else:
+            self.later.append(action)
+
+    def _do_later(self) -> None:
+        """The siblings share the list: whoever comes first empties it."""
+        actions = self.later or []
+        self.later = None
+        while actions:
+            actions.pop(0)()
+
+    def _changed_keys(self) -> list[bytes]:
+        """The keys whose metas or sub rows this Txn has written, in order."""
+        return list(dict.fromkeys([*self.metas, *self._keys_of(self.rows)]))
+
+    def _keys_of(self, written: Overlay) -> Iterator[bytes]:
+        ns_length = len(self.db.ns)
+        for row in written:
+            if row[:2] in rows.SUB_PREFIXES:
+                yield rows.key_of_sub_row(row, ns_length)
+
+    def discard(self) -> None:
+        """Forget the writes: the command failed, and a failed command changes nothing."""
+        self.metas.clear()
+        self.rows.clear()
+        self.live_change = self.expiring_change = 0
+        self.later = self.changes = None
+        if self.siblings is not None:
+            siblings, self.siblings = self.siblings, None
+            for sibling in siblings.values():
+                sibling.discard()
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to apply."""
+        return bool(self.metas or self.rows or self.siblings or self.later)

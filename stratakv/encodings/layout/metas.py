@@ -1,0 +1,232 @@
+"""The key-meta: one row per key that says what the key is.
+
+    "m#" | ns | h8 | key
+        ->  u8 encode-version | u8 key-type | u64 key-version | i64 expire-ms | extra
+
+    type     number  encode-version  extra
+    string        1  0               the value
+    string        1  1               u64 length                the value is in pieces, see pieces.py
+    hash          2  0, 2            u32 field count
+    hash          2  1, 3            none
+    hash          2  4               u32 field count           fields with expire-times
+    hash          2  5               none                      likewise
+    zset          3  0, 1, 2         u32 member count
+    zset          3  3               none
+    list          4  0               u64 head | u64 tail       half open, both start at 2^63
+    set           5  0, 2            u32 member count
+    set           5  1, 3            none
+    stream        6  0               76 bytes, see streams.py
+
+Invariants
+1. A number in the table is never reused for something else.
+2. expire-ms is -1 for none; a meta whose expire-ms has passed stands for no key.
+3. A meta shorter than 18 bytes, or of an unknown type or encode-version, is corruption.
+"""
+
+import struct
+from typing import Final
+
+from stratakv.encodings.layout import rows
+from stratakv.errors import Corrupt
+
+ABSENT: Final = 0
+STRING: Final = 1
+HASH: Final = 2
+ZSET: Final = 3
+LIST: Final = 4
+SET: Final = 5
+STREAM: Final = 6
+
+NAMES: Final = {
+    ABSENT: b"none",
+    STRING: b"string",
+    HASH: b"hash",
+    ZSET: b"zset",
+    LIST: b"list",
+    SET: b"set",
+    STREAM: b"stream",
+}
+
+PIECES: Final = 1
+"""The encode-version of strings whose value is in pieces."""
+
+NO_EXPIRY: Final = -1
+STREAM_EXTRA_BYTES: Final = 76
+
+_HEADER = struct.Struct(">BBQq")
+_U32 = struct.Struct(">I")
+_U64 = struct.Struct(">Q")
+_HEAD_TAIL = struct.Struct(">QQ")
+
+Extra = bytes | int | tuple[int, int] | None
+
+
+class Meta:
+    """A decoded meta, with the names of its rows ready made. Never changed in place.
+
+    `extra` is the value of a string (the length of one in pieces), the count of a counted
+    collection, (head, tail) of a list, the state of a stream as stored, or None. `sub` is
+    "s#" | path; it is empty for strings that have no sub rows. `hot` and `charge` belong to the
+    cache: used since the hand last passed, and the bytes it was charged for the key.
+    """
+
+    __slots__ = (
+        "charge",
+        "encoding",
+        "expire_ms",
+        "extra",
+        "hot",
+        "row",
+        "sub",
+        "type",
+        "version",
+    )
+
+    def __init__(
+        self,
+        row: bytes,
+        type_: int,
+        encoding: int,
+        version: int,
+        expire_ms: int,
+        extra: Extra,
+        sub: bytes,
+    ) -> None:
+        self.row = row
+        self.type = type_
+        self.encoding = encoding
+        self.version = version
+        self.expire_ms = expire_ms
+        self.extra = extra
+        self.sub = sub
+        self.hot = False
+        self.charge = 0
+
+    @property
+    def value(self) -> bytes:
+        """A string's value, or a stream's state. Requires: it is one, and not in pieces."""
+        return self.extra  # type: ignore[return-value]  # bytes, as required
+
+    @property
+    def order(self) -> bytes:
+        """ "k#" | path of a sorted set."""
+        return b"k#" + self.sub[2:]
+
+    @property
+    def index(self) -> bytes:
+        """ "i#" | path of a sorted set."""
+        return b"i#" + self.sub[2:]
+
+    @property
+    def counted(self) -> bool:
+        """Whether the meta holds an exact count."""
+        return type(self.extra) is int
+
+    def with_extra(self, extra: Extra) -> "Meta":
+        """The same incarnation with another count or value."""
+        return Meta(
+            self.row, self.type, self.encoding, self.version, self.expire_ms, extra, self.sub
+        )
+
+    def with_expiry(self, expire_ms: int) -> "Meta":
+        """The same incarnation with another expire-time."""
+        return Meta(
+            self.row, self.type, self.encoding, self.version, expire_ms, self.extra, self.sub
+        )
+
+
+def absent(row: bytes) -> Meta:
+    """The meta of a key that is not there; worth caching, since it spares the next read."""
+    return Meta(row, ABSENT, 0, 0, NO_EXPIRY, None, b"")
+
+
+def encode(meta: Meta) -> bytes | None:
+    """The stored value of a meta; None for an absent one, which has no row."""
+    kind = meta.type
+    if kind == ABSENT:
+        return None
+    head = _HEADER.pack(meta.encoding, kind, meta.version, meta.expire_ms)
+    extra = meta.extra
+    if extra is None:
+        return head
+    if type(extra) is int:
+        if meta.encoding == 3:
+            return head  # a sorted set's count, which its Redis knows
+        return head + (_U64 if kind == STRING else _U32).pack(extra)
+    if type(extra) is tuple:
+        return head + _HEAD_TAIL.pack(*extra)
+    return head + extra  # type: ignore[operator]  # bytes: mypy cannot follow type() tests
+
+
+def obituary(meta: Meta) -> bytes:
+    """What the queue of the dead keeps of an incarnation (the value of its `g#` row)."""
+    kind = bytes((meta.type, meta.encoding))
+    if meta.type == STRING:
+        return kind + _U64.pack(meta.extra)  # which pieces there may be need not be looked up
+    return kind
+
+
+def decode(row: bytes, ns_length: int, raw: bytes) -> Meta:
+    """The meta of a row. Raises `Corrupt`, naming the key, for anything the table lacks."""
+    if len(raw) < 18:
+        raise Corrupt(row[ns_length + 10 :], "meta is shorter than 18 bytes")
+    encoding, kind, version, expire_ms = _HEADER.unpack_from(raw)
+    if kind == STRING and encoding == 0:
+        return Meta(row, kind, encoding, version, expire_ms, raw[18:], b"")
+    decoder = _EXTRAS.get((kind, encoding))
+    if decoder is None:
+        raise Corrupt(row[ns_length + 10 :], f"unknown type {kind} or encode-version {encoding}")
+    try:
+        extra = decoder(raw[18:])
+    except struct.error:
+        raise Corrupt(row[ns_length + 10 :], "meta has the wrong length") from None
+    return Meta(
+        row, kind, encoding, version, expire_ms, extra, rows.sub_prefix(row, ns_length, version)
+    )
+
+
+def _count(raw: bytes) -> int:
+    count: int = _U32.unpack(raw)[0]
+    return count
+
+
+def _length(raw: bytes) -> int:
+    length: int = _U64.unpack(raw)[0]
+    return length
+
+
+def _nothing(raw: bytes) -> None:
+    if raw:
+        raise struct.error
+
+
+def _head_tail(raw: bytes) -> tuple[int, int]:
+    head, tail = _HEAD_TAIL.unpack(raw)
+    return head, tail
+
+
+def _stream_state(raw: bytes) -> bytes:
+    if len(raw) != STREAM_EXTRA_BYTES:
+        raise struct.error
+    return raw
+
+
+_EXTRAS = {
+    (STRING, PIECES): _length,
+    (HASH, 0): _count,
+    (HASH, 1): _nothing,
+    (HASH, 2): _count,
+    (HASH, 3): _nothing,
+    (HASH, 4): _count,
+    (HASH, 5): _nothing,
+    (ZSET, 0): _count,
+    (ZSET, 1): _count,
+    (ZSET, 2): _count,
+    (ZSET, 3): _nothing,
+    (LIST, 0): _head_tail,
+    (SET, 0): _count,
+    (SET, 1): _nothing,
+    (SET, 2): _count,
+    (SET, 3): _nothing,
+    (STREAM, 0): _stream_state,
+}

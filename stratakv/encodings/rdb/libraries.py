@@ -1,0 +1,58 @@
+"""Libraries of functions: in the store, and as Redis's dump payloads.
+
+"f#" | name -> code                           outside of all databases
+payload = (0xf5 | string of the code) ... | footer          (see rdb.py)
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import rows
+from stratakv.encodings.rdb import packed, rdb
+from stratakv.encodings.rdb.rdb_parts import Reader, encode_string
+from stratakv.errors import CommandError
+from stratakv.storage.store import Store
+
+_LIBRARY: Final = 0xF5
+
+
+def every(store: Store) -> Iterator[bytes]:
+    """The code of each library, in the order of their names."""
+    for _, code in store.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
+        yield code
+
+
+def save(txn: Txn, name: bytes, code: bytes) -> None:
+    """Keep a library's code, in place of what the name stood for."""
+    txn.put(rows.LIBRARY + name, code)
+
+
+def remove(txn: Txn, name: bytes) -> None:
+    """Forget a library."""
+    txn.delete(rows.LIBRARY + name)
+
+
+def dump(txn: Txn, codes: Iterable[bytes]) -> bytes:
+    """The payload of FUNCTION DUMP."""
+    payload = bytearray()
+    for code in codes:
+        payload.append(_LIBRARY)
+        payload += encode_string(code)
+    return bytes(rdb.seal(payload, txn.breathe))
+
+
+def parse(txn: Txn, payload: bytes) -> list[bytes]:
+    """The codes of a payload; raises where it is none."""
+    rdb.check(payload, txn.breathe)
+    end = len(payload) - rdb.FOOTER_BYTES
+    reader = Reader(payload[:end], txn.keyspace.string_limit, txn.breathe)
+    codes = []
+    try:
+        while reader.position < end:
+            if reader.byte() != _LIBRARY:
+                raise CommandError(b"ERR given type is not a function")
+            codes.append(reader.string())
+    except packed.Malformed:
+        raise CommandError(b"ERR failed loading the given functions payload") from None
+    return codes

@@ -1,0 +1,269 @@
+"""RESTORE: a key from a payload of Redis. See rdb.py for the format.
+
+Elements are read while rows are written. A payload that turns out to be bad halfway raises, and
+then nothing of it is kept.
+"""
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Final, TypeVar
+
+from stratakv import errors
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas
+from stratakv.encodings.layout.metas import NO_EXPIRY
+from stratakv.encodings.layout.numbers import parse_float, parse_int
+from stratakv.encodings.rdb import packed, rdb, rdb_streams
+from stratakv.encodings.rdb.rdb_parts import Reader
+from stratakv.encodings.types.hashes import field_times
+from stratakv.encodings.types.lists import lists
+from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zsets
+from stratakv.errors import CommandError
+
+_BYTES_PER_WORK: Final = 16
+_BREATHE_EVERY: Final = 64
+_F64: Final = struct.Struct("<d")
+_NOT_NUMBERS: Final = {253: math.nan, 254: math.inf, 255: -math.inf}
+_LAST_FIELD_MS: Final = (1 << 48) - 1
+_PLAIN_NODE, _PACKED_NODE = 1, 2
+
+Unpack = Callable[[bytes], Iterator[bytes]]
+Pair = tuple[bytes, bytes]
+Value = TypeVar("Value")
+
+
+def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) -> None:
+    """Make the key what the payload holds, whatever it was; no key if it has expired already."""
+    txn.expect_work(len(payload) // _BYTES_PER_WORK)
+    rdb.check(payload, txn.breathe)
+    end = len(payload) - rdb.FOOTER_BYTES
+    reader = Reader(payload, txn.keyspace.string_limit, txn.breathe, end=end)
+    try:
+        kind = reader.byte()
+        if kind in rdb.STREAMS:
+            rdb_streams.restore(txn, key, reader, kind)
+        elif kind in _RESTORERS:
+            _RESTORERS[kind](txn, key, reader)
+        else:
+            raise packed.Malformed
+    except packed.Malformed:
+        raise CommandError(errors.BAD_DUMP) from None
+    meta = txn.find(key)
+    if not txn.expires_after(expire_ms):
+        txn.drop(key)
+    elif meta is not None and expire_ms != NO_EXPIRY:
+        txn.save(key, meta.with_expiry(expire_ms))
+
+
+# strings and lists
+
+
+def _restore_string(txn: Txn, key: bytes, reader: Reader) -> None:
+    strings.assign(txn, key, reader.string())
+
+
+def _restore_list(txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_list(txn, key, reader.strings(reader.length()))
+
+
+def _restore_ziplist(txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_list(txn, key, packed.ziplist(reader.string()))
+
+
+def _restore_ziplists(txn: Txn, key: bytes, reader: Reader) -> None:
+    nodes = reader.strings(reader.length())
+    _create_list(txn, key, chain.from_iterable(map(packed.ziplist, nodes)))
+
+
+def _restore_nodes(txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_list(txn, key, chain.from_iterable(_nodes(reader)))
+
+
+def _nodes(reader: Reader) -> Iterator[Iterable[bytes]]:
+    for _ in range(reader.length()):
+        kind = reader.length()
+        if kind not in (_PLAIN_NODE, _PACKED_NODE):
+            raise packed.Malformed
+        node = reader.string()
+        yield (node,) if kind == _PLAIN_NODE else packed.listpack(node)
+
+
+def _create_list(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
+    if not lists.create(txn, key, _paced(txn, found)):
+        raise packed.Malformed
+
+
+# sets, hashes and sorted sets
+
+
+def _restore_set(txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_set(txn, key, reader.strings(reader.length()))
+
+
+def _restore_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_hash(txn, key, reader.strings(2 * reader.length()))
+
+
+def _restore_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+    base = int.from_bytes(reader.take(8), "little")
+    count = reader.length()
+    fields = ((reader.length(), reader.string(), reader.string()) for _ in range(count))
+    _create_timed_hash(
+        txn, key, ((field, value, time and base + time - 1) for time, field, value in fields)
+    )
+
+
+def _restore_packed_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+    reader.take(8)  # the first of the times, which are all there
+    _create_timed_hash(txn, key, _tripled(packed.listpack(reader.string())))
+
+
+def _restore_zset(txn: Txn, key: bytes, reader: Reader) -> None:
+    count = reader.length()
+    _create_zset(txn, key, ((reader.string(), _double(reader)) for _ in range(count)))
+
+
+def _restore_zset_text(txn: Txn, key: bytes, reader: Reader) -> None:
+    count = reader.length()
+    _create_zset(txn, key, ((reader.string(), _digits(reader)) for _ in range(count)))
+
+
+def _double(reader: Reader) -> float:
+    score: float = _F64.unpack(reader.take(8))[0]
+    return score
+
+
+def _digits(reader: Reader) -> float:
+    size = reader.byte()
+    return _NOT_NUMBERS[size] if size in _NOT_NUMBERS else _score(reader.take(size))
+
+
+def _score(text: bytes) -> float:
+    score = parse_float(text)
+    return math.nan if score is None else score
+
+
+def _restore_packed_set(unpack: Unpack, txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_set(txn, key, unpack(reader.string()))
+
+
+def _restore_packed_hash(unpack: Unpack, txn: Txn, key: bytes, reader: Reader) -> None:
+    _create_hash(txn, key, unpack(reader.string()))
+
+
+def _restore_packed_zset(unpack: Unpack, txn: Txn, key: bytes, reader: Reader) -> None:
+    pairs = _paired(unpack(reader.string()))
+    _create_zset(txn, key, ((member, _score(text)) for member, text in pairs))
+
+
+def _create_set(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
+    _write_rows(txn, key, metas.SET, ((member, b"") for member in found))
+
+
+def _create_hash(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
+    _write_rows(txn, key, metas.HASH, _paired(found))
+
+
+def _create_timed_hash(txn: Txn, key: bytes, found: Iterable[tuple[bytes, bytes, int]]) -> None:
+    """Fields with their values and expire-times, 0 for none."""
+    times: dict[bytes, int] = {}
+
+    def pairs() -> Iterator[Pair]:
+        for field, value, at_ms in found:
+            if not 0 <= at_ms <= _LAST_FIELD_MS:
+                raise packed.Malformed
+            if at_ms:
+                times[field] = at_ms
+            yield field, value
+
+    _write_rows(txn, key, metas.HASH, pairs())
+    field_times.adopt(txn, key, _paced(txn, times.items()))
+
+
+def _write_rows(txn: Txn, key: bytes, type_: int, pairs: Iterable[Pair]) -> None:
+    meta = members.begin(txn, key, type_, 0)
+    count = 0
+    for member, value in _distinct(txn, pairs):
+        txn.put(meta.sub + member, value)
+        count += 1
+    if not count:
+        raise packed.Malformed
+    if meta.extra is not None:
+        txn.save(key, meta.with_extra(count))
+
+
+def _create_zset(txn: Txn, key: bytes, pairs: Iterable[zsets.Scored]) -> None:
+    if not zsets.replace(txn, key, _numbered(_distinct(txn, pairs))):
+        raise packed.Malformed
+
+
+def _numbered(pairs: Iterable[zsets.Scored]) -> Iterator[zsets.Scored]:
+    for member, score in pairs:
+        if score != score:
+            raise packed.Malformed
+        yield member, score
+
+
+def _distinct(txn: Txn, pairs: Iterable[tuple[bytes, Value]]) -> Iterator[tuple[bytes, Value]]:
+    """Refuse a member that comes twice."""
+    seen: set[bytes] = set()
+    for pair in _paced(txn, pairs):
+        if pair[0] in seen:
+            raise packed.Malformed
+        seen.add(pair[0])
+        yield pair
+    for _ in _paced(txn, range(len(seen))):  # to free a million at once takes too long
+        seen.pop()
+
+
+def _paired(found: Iterable[bytes]) -> Iterator[Pair]:
+    remaining = iter(found)
+    for field in remaining:
+        value = next(remaining, None)
+        if value is None:
+            raise packed.Malformed
+        yield field, value
+
+
+def _tripled(found: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, int]]:
+    remaining = iter(found)
+    for field in remaining:
+        value, digits = next(remaining, None), next(remaining, None)
+        at_ms = None if digits is None else parse_int(digits)
+        if value is None or at_ms is None:
+            raise packed.Malformed
+        yield field, value, at_ms
+
+
+def _paced(txn: Txn, items: Iterable[Value]) -> Iterator[Value]:
+    for number, item in enumerate(items):
+        if not number % _BREATHE_EVERY:
+            txn.breathe()
+        yield item
+
+
+_RESTORERS: Final[dict[int, Callable[[Txn, bytes, Reader], None]]] = {
+    rdb.STRING: _restore_string,
+    rdb.LIST: _restore_list,
+    rdb.SET: _restore_set,
+    rdb.ZSET_TEXT: _restore_zset_text,
+    rdb.HASH: _restore_hash,
+    rdb.ZSET: _restore_zset,
+    rdb.HASH_ZIPMAP: partial(_restore_packed_hash, packed.zipmap),
+    rdb.LIST_ZIPLIST: _restore_ziplist,
+    rdb.SET_INTSET: partial(_restore_packed_set, packed.intset),
+    rdb.ZSET_ZIPLIST: partial(_restore_packed_zset, packed.ziplist),
+    rdb.HASH_ZIPLIST: partial(_restore_packed_hash, packed.ziplist),
+    rdb.LIST_ZIPLISTS: _restore_ziplists,
+    rdb.HASH_TIMES: _restore_timed_hash,
+    rdb.HASH_LISTPACK_TIMES: _restore_packed_timed_hash,
+    rdb.HASH_LISTPACK: partial(_restore_packed_hash, packed.listpack),
+    rdb.ZSET_LISTPACK: partial(_restore_packed_zset, packed.listpack),
+    rdb.LIST_NODES: _restore_nodes,
+    rdb.SET_LISTPACK: partial(_restore_packed_set, packed.listpack),
+}

@@ -1,0 +1,1 @@
+"""What the Redis tier caches of hashes, sets and sorted sets."""

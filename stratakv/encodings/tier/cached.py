@@ -1,0 +1,169 @@
+"""Reads of hashes and sets through the Redis tier. None stands for a bypass: read the store.
+
+Only collections of up to `WHOLE_MEMBERS` are cached whole: a larger reply would hold the loop.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final
+
+from stratakv.encodings.keyspace.patient import PatientTxn
+from stratakv.encodings.keyspace.tier import Kind, Request
+from stratakv.encodings.keyspace.txn import TooLong, Txn
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.metas import Meta
+
+WHOLE_MEMBERS: Final = 5000
+WHOLE_BYTES: Final = 1 << 20
+
+Pair = tuple[bytes, bytes]
+
+
+def fields(txn: Txn, meta: Meta, names: Sequence[bytes]) -> list[bytes | None] | None:
+    """The values of some fields, from hget-cache, and from the store where it has none."""
+    door = open_door(txn, meta, "hget")
+    if door is None or not all(names):
+        return None
+    found = door.ask((b"MGET", *(door.name + field for field in names)))
+    if found is None:
+        return None
+    missing = [at for at, value in enumerate(found) if value is None]
+    door.kind.hits += len(names) - len(missing)
+    if not missing:
+        return list(found)
+    door.kind.misses += len(missing)
+    if not door.is_current:
+        return None  # entries may be newer than the snapshot: they do not go together
+    for at in missing:
+        found[at] = value = door.txn.get(meta.sub + names[at])
+        if value is not None and len(value) <= WHOLE_BYTES:
+            door.fill((b"SET", door.name + names[at], value, b"EX", door.ttl_seconds))
+    return list(found)
+
+
+def pairs(txn: Txn, meta: Meta) -> list[Pair] | None:
+    """All fields with their values in byte order, from hgetall-cache."""
+    door = _door_to_whole(txn, meta, "hgetall")
+    if door is None:
+        return None
+    flat = door.ask((b"HGETALL", door.name))
+    if flat is None:
+        return None
+    if flat:
+        door.kind.hits += 1
+        return sorted(zip(flat[::2], flat[1::2], strict=True))
+    door.kind.misses += 1
+    found = _read_whole(door, meta)
+    if found:
+        door.fill_whole(b"HSET", [word for pair in found for word in pair])
+    return found
+
+
+def members(txn: Txn, meta: Meta) -> list[bytes] | None:
+    """All members in byte order, from smembers-cache."""
+    door = _door_to_whole(txn, meta, "smembers")
+    if door is None:
+        return None
+    reply = door.ask((b"SMEMBERS", door.name))
+    if reply is None:
+        return None
+    if reply:
+        door.kind.hits += 1
+        return sorted(reply)
+    door.kind.misses += 1
+    found = _read_whole(door, meta)
+    if found is None:
+        return None
+    names = [member for member, _ in found]
+    if names:
+        door.fill_whole(b"SADD", names)
+    return names
+
+
+class Door:
+    """The way to the entries of one key, for one command."""
+
+    __slots__ = ("kind", "meta", "name", "ttl_seconds", "txn")
+
+    def __init__(self, txn: Txn, meta: Meta, kind: Kind, ttl_seconds: int) -> None:
+        self.txn = txn
+        self.meta = meta
+        self.kind = kind
+        self.ttl_seconds = ttl_seconds
+        self.name = txn.keyspace.tier.name(meta.sub, len(txn.db.ns))
+
+    def ask(self, request: Request) -> Any:
+        """The reply; None for a bypass, which is counted."""
+        replies = self.ask_all((request,))
+        return None if replies is None else replies[0]
+
+    def ask_all(self, requests: Sequence[Request]) -> list[Any] | None:
+        """The replies to several requests that are sent together."""
+        replies = self.txn.ask(requests)
+        if replies is None:
+            self.kind.bypasses += 1
+        elif any(isinstance(reply, Exception) for reply in replies):
+            self.kind.errors += 1
+        else:
+            return replies
+        return None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what the Txn sees is the key's newest state."""
+        return self.txn.keyspace.tier.unchanged(self.meta.sub, self.txn.mark)
+
+    def fill(self, *requests: Request) -> None:
+        """Put entries into the cache, unless the key was written since the snapshot."""
+        if self.txn.may_ask and self.is_current:
+            self.kind.fills += 1
+            for request in requests:
+                self.txn.keyspace.tier.cache.tell(request, _ignore)
+
+    def fill_whole(self, verb: bytes, words: list[bytes]) -> None:
+        """Put a whole collection into the cache, unless it is too large."""
+        if sum(map(len, words)) <= WHOLE_BYTES:
+            self.fill((verb, self.name, *words), (b"EXPIRE", self.name, self.ttl_seconds))
+
+
+def open_door(txn: Txn, meta: Meta, kind: str) -> Door | None:
+    """The way to a key's entries; None if they are not to be asked.
+
+    A plain Txn sees the newest state. It may ask only if all of that is in the store, and go on
+    with the replies only if it still is the same; else it has to turn patient.
+    """
+    keyspace = txn.keyspace
+    tier = keyspace.tier
+    if not txn.may_ask:
+        tier.kinds[kind].bypasses += tier.on
+        return None
+    ttl = tier.ttl_seconds
+    if keyspace.policies:
+        policy = keyspace.policy(txn.db, rows.key_of_sub_row(meta.sub, len(txn.db.ns)))
+        if policy is not None:
+            if not policy.cache:
+                return None
+            ttl = policy.cache_ttl_seconds or ttl
+    if isinstance(txn, PatientTxn):
+        return Door(txn, meta, tier.kinds[kind], ttl)
+    if not tier.unchanged(meta.sub, txn.mark if txn.answers else tier.committed):
+        raise TooLong
+    return Door(txn, meta, txn.tallies.setdefault(kind, Kind()), ttl)
+
+
+def _door_to_whole(txn: Txn, meta: Meta, kind: str) -> Door | None:
+    if type(meta.extra) is int and meta.extra > WHOLE_MEMBERS:
+        return None
+    return open_door(txn, meta, kind)
+
+
+def _read_whole(door: Door, meta: Meta) -> list[Pair] | None:
+    """The rows of a collection as (member, value); None if there are too many."""
+    skip = len(meta.sub)
+    found = door.txn.scan(meta.sub, rows.end_of(meta.sub))
+    read = [(row[skip:], value) for row, value in islice(found, WHOLE_MEMBERS + 1)]
+    return read if len(read) <= WHOLE_MEMBERS else None
+
+
+def _ignore(reply: Any) -> None:
+    """A fill that does not succeed is a miss of the next reader."""

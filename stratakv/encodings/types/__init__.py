@@ -1,0 +1,1 @@
+"""The operations on keys, one room a type."""

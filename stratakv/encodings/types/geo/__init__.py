@@ -1,0 +1,1 @@
+"""Sorted sets as maps."""

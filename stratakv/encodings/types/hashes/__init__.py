@@ -1,0 +1,1 @@
+"""Hashes, and the expire-times of their fields."""

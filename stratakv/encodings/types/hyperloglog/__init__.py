@@ -1,0 +1,1 @@
+"""HyperLogLogs: strings that count."""

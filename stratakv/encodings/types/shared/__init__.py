@@ -1,0 +1,1 @@
+"""What several types have in common."""

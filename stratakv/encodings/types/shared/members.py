@@ -1,0 +1,196 @@
+"""What hashes and sets have in common: one `s#` row per member, counted or blind.
+
+    "s#" | path | member -> value            a set's values are empty
+
+Encode-versions 0 and 2 keep the number of members in the meta, at the price of a read before each
+write. 1 and 3 write blindly: they keep no count, so a write reads nothing and counting is a scan.
+
+Invariants
+1. A collection without members does not exist: whoever takes the last one drops the key.
+2. The count of a counted collection is the number of its rows.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.metas import Meta
+from stratakv.encodings.layout.rows import end_of
+from stratakv.encodings.types.shared import sampling
+
+BLIND: Final = frozenset({1, 3})
+"""The encode-versions without a count."""
+
+BREATHE_EVERY: Final = 128
+WITNESSES_KEPT: Final = 10_000
+WHOLE_COUNT: Final = 128
+WHOLE_VALUE_BYTES: Final = 64
+"""Redis keeps a collection up to these sizes in one piece, and scans it in one step."""
+
+
+def begin(txn: Txn, key: bytes, type_: int, count: int) -> Meta:
+    """A new incarnation that is about to get `count` members; blind ones do not say how many."""
+    encoding = txn.keyspace.encoding(txn.db, type_, key)
+    return txn.create(key, type_, None if encoding in BLIND else count, encoding=encoding)
+
+
+def count(txn: Txn, meta: Meta) -> int:
+    """The number of members: what the meta says, or a scan."""
+    known = meta.extra
+    if known is not None:
+        return known  # type: ignore[return-value]  # an int by the layout of hashes and sets
+    return sum(1 for _ in txn.scan_keys(meta.sub, end_of(meta.sub)))
+
+
+def measure(txn: Txn, meta: Meta) -> int:
+    """The number of members, with a word ahead to the Txn that all of them will be read."""
+    length = count(txn, meta)
+    txn.expect_work(length)
+    return length
+
+
+def each(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:
+    """The members in byte order."""
+    sub = meta.sub
+    skip = len(sub)
+    found = txn.scan_keys(sub, end_of(sub), limit=limit)
+    if txn.patient:
+        return _cut(found, skip)
+    return [row[skip:] for row in found]
+
+
+def each_pair(txn: Txn, meta: Meta) -> Iterable[tuple[bytes, bytes]]:
+    """The members with their values, in byte order."""
+    sub = meta.sub
+    skip = len(sub)
+    found = txn.scan(sub, end_of(sub))
+    if txn.patient:
+        return _cut_pairs(found, skip)
+    return [(row[skip:], value) for row, value in found]
+
+
+def _cut(found: Iterable[bytes], skip: int) -> Iterator[bytes]:
+    for row in found:
+        yield row[skip:]
+
+
+def _cut_pairs(found: Iterable[tuple[bytes, bytes]], skip: int) -> Iterator[tuple[bytes, bytes]]:
+    for row, value in found:
+        yield row[skip:], value
+
+
+def remove(txn: Txn, key: bytes, meta: Meta | None, members: Sequence[bytes]) -> int:
+    """Delete members; says how many there were, or how many were named if that is not counted."""
+    if meta is None:
+        return 0
+    if meta.extra is None:
+        return _remove_blindly(txn, key, meta, members)
+    sub = meta.sub
+    gone = 0
+    for member in members:
+        row = sub + member
+        if txn.get(row) is not None:
+            txn.delete(row)
+            gone += 1
+            if meta.encoding > 1:
+                txn.note(meta, member)
+    if gone:
+        shrink(txn, key, meta, gone)
+    return gone
+
+
+def _remove_blindly(txn: Txn, key: bytes, meta: Meta, members: Sequence[bytes]) -> int:
+    txn.expect_work(len(members))
+    for number, member in enumerate(members):
+        txn.delete(meta.sub + member)
+        if meta.encoding > 1:
+            txn.note(meta, member)
+        if not number % BREATHE_EVERY:
+            txn.breathe()
+    shrink(txn, key, meta, 0)
+    return len(members)
+
+
+def shrink(txn: Txn, key: bytes, meta: Meta, gone: int) -> None:
+    """Members were deleted: keep the count, and drop a collection that has become empty.
+
+    Requires: the rows are deleted already; `gone` is their number if the collection is counted.
+    """
+    known = meta.extra
+    if known is None:
+        left = _has_members(txn, meta.sub)
+    else:
+        left = gone < known  # type: ignore[operator]  # an int by the layout
+    if not left:
+        txn.drop(key)
+    elif known is not None:
+        txn.update(key, meta, known - gone)  # type: ignore[operator]
+        txn.keyspace.note_deleted((meta.sub,), gone, known - gone)  # type: ignore[operator]
+
+
+def _has_members(txn: Txn, sub: bytes) -> bool:
+    """Whether a collection has rows, own writes included.
+
+    LevelDB steps over every deleted row on its way to one that is left, so looking from the same
+    end each time would make emptying a collection in order quadratic. One row is remembered
+    instead; when it is gone, the next one is looked for from the other end.
+    """
+    witnesses = txn.keyspace.witnesses
+    witness, reverse = witnesses.get(sub, (None, True))
+    if witness is not None and txn.get(witness) is not None:
+        return True
+    witnesses.pop(sub, None)
+    for row in txn.scan_keys(sub, end_of(sub), reverse=not reverse, limit=1):
+        if len(witnesses) >= WITNESSES_KEPT:
+            witnesses.clear()
+        witnesses[sub] = (row, not reverse)
+        return True
+    return False
+
+
+def random_members(txn: Txn, meta: Meta, wanted: int) -> tuple[int, Iterable[bytes]]:
+    """`wanted` different members (all, if there are no more); with repeats if negative."""
+    if wanted < 0:
+        return -wanted, sampling.repeated(txn, meta, -wanted)
+    total = count(txn, meta) if wanted else 0
+    if wanted >= total:
+        txn.expect_work(total)
+        return total, each(txn, meta, limit=total)
+    return wanted, sampling.distinct(txn, meta, wanted, total)
+
+
+def renew(txn: Txn, key: bytes) -> None:
+    """Write a small collection anew, away from the rows that were deleted around it."""
+    meta = txn.find(key)
+    if meta is not None:
+        left = list(txn.scan(meta.sub, end_of(meta.sub)))
+        fresh = txn.create(key, meta.type, meta.extra, meta.expire_ms, meta.encoding)
+        for row, value in left:
+            txn.put(fresh.sub + row[len(meta.sub) :], value)
+
+
+def page(
+    txn: Txn, meta: Meta, cursor: int, wanted: int
+) -> tuple[int, Sequence[tuple[bytes, bytes]]]:
+    """The next cursor (0 at the end) and about `wanted` members with their values."""
+    sub = meta.sub
+    cursors = txn.keyspace.cursors
+    last = cursors.start_after(cursor, sub) if cursor else None
+    start = sub if last is None else sub + last + b"\0"
+    found = list(txn.scan(start, end_of(sub), limit=wanted + 1))
+    more = len(found) > wanted
+    if more and _comes_whole(meta, found):
+        found += txn.scan(found[-1][0] + b"\0", end_of(sub))
+        more = False
+    skip = len(sub)
+    shown = [(row[skip:], value) for row, value in (found[:wanted] if more else found)]
+    return cursors.remember(sub, shown[-1][0]) if more else 0, shown
+
+
+def _comes_whole(meta: Meta, seen: Sequence[tuple[bytes, bytes]]) -> bool:
+    known = meta.extra
+    return (
+        type(known) is int
+        and known <= WHOLE_COUNT
+        and max(len(value) for _, value in seen) <= WHOLE_VALUE_BYTES
+    )

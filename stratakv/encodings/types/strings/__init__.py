@@ -1,0 +1,1 @@
+"""Strings, as values and as rows of bits."""

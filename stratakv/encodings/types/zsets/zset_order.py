@@ -1,0 +1,140 @@
+"""Walks over the order of a sorted set that do not wade through what was deleted.
+
+LevelDB keeps deleted rows until it compacts, and a scan has to step over each of them. A queue
+deletes at one end, again and again: after a hundred thousand ZPOPMIN the next one took 20 ms. So
+the outermost live rows seen by earlier walks are remembered, and later walks begin there. A capped
+ranking puts rows far outside, and deletes them at once: a few such strays are remembered one by
+one, so that the walk need not begin at the outermost of them.
+
+What is remembered is worth something only together with the very Meta object it was seen under:
+a meta that was never committed, was evicted or was read again is another object, and then the walk
+begins at the prefix, as ever. Whoever changes `k#` rows calls `widen` or `keep`.
+"""
+
+from collections.abc import Iterable
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.metas import Meta
+from stratakv.encodings.layout.rows import end_of
+from stratakv.encodings.tier import zset_tier
+
+REMEMBERED: Final = 10_000
+STRAYS: Final = 8
+"""So many rows outside are remembered one by one; one more, and the limits are widened."""
+
+
+class Limits(NamedTuple):
+    """All `k#` rows lie in [low, high), or are strays, as long as `meta` is the key's meta.
+
+    Strays lie outside of [low, high); some may be deleted already.
+    """
+
+    meta: Meta
+    low: bytes
+    high: bytes
+    strays: tuple[bytes, ...] = ()
+
+
+_limits: dict[bytes, Limits] = {}
+"""By the prefix of the set's rows."""
+
+
+def walk(
+    txn: Txn,
+    meta: Meta,
+    start: bytes = b"",
+    stop: bytes | None = None,
+    *,
+    reverse: bool = False,
+    limit: int = UNLIMITED,
+) -> Iterable[bytes]:
+    """The first `limit` row keys of the set's order, or of its part in [start, stop)."""
+    if meta.encoding:
+        return zset_tier.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
+    known = _known(meta)
+    if known.strays:
+        return _walk_with_strays(txn, known, start, stop, reverse=reverse, limit=limit)
+    return _walk_inside(txn, known, start, stop, reverse=reverse, limit=limit)
+
+
+def _walk_inside(
+    txn: Txn, known: Limits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
+) -> Iterable[bytes]:
+    """The rows in [low, high)."""
+    low = max(start, known.low)
+    high = known.high if stop is None else min(stop, known.high)
+    if low >= high:
+        return []
+    found = txn.scan_keys(low, high, reverse=reverse, limit=limit)
+    if isinstance(found, list) and not txn.rows and limit:
+        _observe(known, low, high, found, reverse=reverse)
+    return found
+
+
+def _walk_with_strays(
+    txn: Txn, known: Limits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
+) -> Iterable[bytes]:
+    live = sorted((row for row in known.strays if txn.get(row) is not None), reverse=reverse)
+    if not txn.rows and not txn.patient:
+        known = known._replace(strays=tuple(live))
+        _remember(known)
+    wanted = [row for row in live if start <= row and (stop is None or row < stop)]
+    first = [row for row in wanted if (row < known.low) is not reverse]
+    if len(first) >= limit:
+        return first[:limit]
+    inside = _walk_inside(txn, known, start, stop, reverse=reverse, limit=limit - len(first))
+    found = islice(chain(first, inside, wanted[len(first) :]), limit)
+    return found if txn.patient else list(found)
+
+
+def _known(meta: Meta) -> Limits:
+    known = _limits.get(meta.sub)
+    if known is None or known.meta is not meta:
+        return Limits(meta, meta.order, end_of(meta.order))
+    return known
+
+
+def _observe(known: Limits, low: bytes, high: bytes, found: list[bytes], *, reverse: bool) -> None:
+    """Remember the outermost row that a walk from an end of the set has found.
+
+    Requires: the Txn has no writes of its own, which might never be committed.
+    """
+    if not reverse and low == known.low:
+        seen = known._replace(low=found[0] if found else high)
+    elif reverse and high == known.high:
+        seen = known._replace(high=found[0] + b"\0" if found else low)
+    else:
+        return
+    if seen != known:
+        _remember(seen)
+
+
+def _remember(limits: Limits) -> None:
+    sub = limits.meta.sub
+    if sub not in _limits and len(_limits) >= REMEMBERED:
+        del _limits[next(iter(_limits))]
+    _limits[sub] = limits
+
+
+def widen(old: Meta, new: Meta, row: bytes) -> None:
+    """A row was put; `new` is the meta from then on, which may be the same."""
+    known = _limits.get(old.sub)
+    if known is None or known.meta is not old:
+        return
+    if known.low <= row < known.high or row in known.strays:
+        _limits[old.sub] = known._replace(meta=new)
+    elif len(known.strays) < STRAYS:
+        _limits[old.sub] = known._replace(meta=new, strays=(*known.strays, row))
+    else:
+        rows = (*known.strays, row)
+        low, high = min(known.low, *rows), max(known.high, max(rows) + b"\0")
+        _limits[old.sub] = Limits(new, low, high)
+
+
+def keep(old: Meta, new: Meta) -> None:
+    """Rows were only deleted; `new` is the meta from then on."""
+    known = _limits.get(old.sub)
+    if known is not None and known.meta is old:
+        _limits[old.sub] = known._replace(meta=new)

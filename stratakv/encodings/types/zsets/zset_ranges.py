@@ -1,0 +1,333 @@
+"""Ranges of a sorted set: by rank, by score and by name. All of them are walks over `k#` rows.
+
+A score range is one range of rows. So is a name range when all scores are equal, which is what name
+ranges are for. With different scores it is the run of members that Redis's walk finds: from the
+first member within the lower bound on, as long as members are within the upper one.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, dropwhile, islice, takewhile
+from typing import Final, Protocol
+
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, UNLIMITED, Txn
+from stratakv.encodings.keyspace.zset_remote import open_zset
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.metas import Meta
+from stratakv.encodings.layout.rows import encode_score
+from stratakv.encodings.tier import zset_tier
+from stratakv.encodings.types.zsets.zset_order import walk
+from stratakv.encodings.types.zsets.zsets import (
+    Scored,
+    count_rows,
+    members_of,
+    remove_run,
+    replace,
+    scored,
+    size,
+)
+
+NOTHING: Final[tuple[bytes, ...]] = ()
+
+
+class Range(Protocol):
+    """What a range can do, whatever it goes by."""
+
+    def rows(
+        self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
+    ) -> Iterable[bytes]:
+        """Up to `limit` of its `k#` rows after the first `offset`, backwards when `reverse`."""
+
+    def length(self, meta: Meta) -> int | None:
+        """How many rows there are if that is known without a walk; else None."""
+
+    def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
+        """How many rows there are if Redis can tell, for versions whose order it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankRange:
+    """Ranks from `start` to `end`, both included; negative ones count from the end."""
+
+    start: int
+    end: int
+
+    def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
+        """Nobody counts ranks."""
+        return None
+
+    def length(self, meta: Meta) -> int:
+        """Known from the count."""
+        first, last = self._resolve(size(meta))
+        return max(0, last - first + 1)
+
+    def rows(
+        self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
+    ) -> Iterable[bytes]:
+        """Walk from the end of the set that is nearer to the first row wanted."""
+        if meta.encoding:
+            ranked = zset_tier.by_rank(txn, meta, self.start, self.end, reverse=reverse)
+            return ranked[offset : offset + limit]
+        count = size(meta)
+        first, last = self._resolve(count)
+        first += offset
+        wanted = min(limit, last - first + 1)
+        if wanted <= 0:
+            return NOTHING
+        txn.expect_work(wanted + min(first, count - first - 1))
+        if first == 0:
+            return walk(txn, meta, reverse=reverse, limit=wanted)
+        if first + wanted <= count - first:
+            found = walk(txn, meta, reverse=reverse, limit=first + wanted)
+            return islice(found, first, None)
+        edge = _last(walk(txn, meta, reverse=not reverse, limit=count - first))
+        if reverse:
+            return walk(txn, meta, stop=edge + b"\0", reverse=True, limit=wanted)
+        return walk(txn, meta, edge, limit=wanted)
+
+    def _resolve(self, count: int) -> tuple[int, int]:
+        """(first, last) as ranks that exist; first > last if there are none."""
+        first = self.start + count if self.start < 0 else self.start
+        last = self.end + count if self.end < 0 else self.end
+        return max(0, first), min(last, count - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """Scores from `low` to `high`; an open bound does not belong to the range."""
+
+    low: float
+    high: float
+    low_is_open: bool = False
+    high_is_open: bool = False
+
+    @property
+    def bounds(self) -> tuple[zset_tier.Bound, zset_tier.Bound]:
+        """Both bounds, each with whether it is open."""
+        return (self.low, self.low_is_open), (self.high, self.high_is_open)
+
+    def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
+        """What Redis counts."""
+        return zset_tier.count_scores(txn, meta, *self.bounds)
+
+    def length(self, meta: Meta) -> int | None:
+        """Known for all scores there are."""
+        infinity = float("inf")
+        everything = ScoreRange(-infinity, infinity)
+        return size(meta) if self == everything else None
+
+    def rows(
+        self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
+    ) -> Iterable[bytes]:
+        """One range of rows."""
+        if meta.encoding:
+            low, high = self.bounds
+            return zset_tier.by_score(
+                txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
+            )
+        start = _edge(meta.order, self.low, after=self.low_is_open)
+        stop = _edge(meta.order, self.high, after=not self.high_is_open)
+        return _part(txn, meta, start, stop, reverse=reverse, offset=offset, limit=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class LexRange:
+    """Names from `low` to `high`; None has no bound on that side."""
+
+    low: bytes | None
+    high: bytes | None
+    low_is_open: bool = False
+    high_is_open: bool = False
+    is_empty: bool = False
+    """Begins at the greatest of all strings, or ends at the least."""
+
+    @property
+    def bounds(self) -> tuple[zset_tier.NameBound, zset_tier.NameBound]:
+        """Both bounds, each with whether it is open."""
+        return (self.low, self.low_is_open), (self.high, self.high_is_open)
+
+    def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
+        """What Redis counts."""
+        return 0 if self._holds_nothing() else zset_tier.count_names(txn, meta, *self.bounds)
+
+    def length(self, meta: Meta) -> int | None:
+        """Known for all names there are."""
+        unbounded = self.low is None and self.high is None and not self.is_empty
+        return size(meta) if unbounded else None
+
+    def rows(
+        self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
+    ) -> Iterable[bytes]:
+        """One range of rows if all scores are equal, else a walk."""
+        if self._holds_nothing():
+            return NOTHING
+        if meta.encoding:
+            low, high = self.bounds
+            found = zset_tier.by_name(
+                txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
+            )
+            if found is not None:
+                return found
+        at = len(meta.order)
+        first = _last(walk(txn, meta, meta.order, limit=1))
+        last = _last(walk(txn, meta, meta.order, reverse=True, limit=1))
+        if first[at : at + 8] == last[at : at + 8]:
+            start, stop = self._edges(first[: at + 8])
+            return _part(txn, meta, start, stop, reverse=reverse, offset=offset, limit=limit)
+        if not self._reaches_low(last[at + 8 :]) or not self._reaches_high(first[at + 8 :]):
+            return NOTHING
+        members = walk(txn, meta, meta.order, reverse=reverse)
+        run = self._run(members, at + 8, offset, reverse=reverse)
+        return islice(run, limit)
+
+    def _edges(self, prefix: bytes) -> tuple[bytes, bytes]:
+        """The range within the rows of one score."""
+        start = prefix if self.low is None else prefix + self.low + b"\0" * self.low_is_open
+        if self.high is None:
+            return start, rows.end_of(prefix)
+        return start, prefix + self.high + b"\0" * (not self.high_is_open)
+
+    def _run(
+        self, found: Iterable[bytes], at: int, offset: int, *, reverse: bool
+    ) -> Iterator[bytes]:
+        """As Redis walks: what the offset skips need not be in the range, what follows must."""
+        enters, stays = self._reaches_low, self._reaches_high
+        if reverse:
+            enters, stays = stays, enters
+        entered = dropwhile(lambda row: not enters(row[at:]), found)
+        first = next(entered, None)
+        if first is None or not stays(first[at:]):
+            return iter(())
+        part = islice(chain((first,), entered), offset, None)
+        return takewhile(lambda row: stays(row[at:]), part)
+
+    def _holds_nothing(self) -> bool:
+        if self.is_empty:
+            return True
+        if self.low is None or self.high is None:
+            return False
+        is_open = self.low_is_open or self.high_is_open
+        return self.low > self.high or (self.low == self.high and is_open)
+
+    def _reaches_low(self, member: bytes) -> bool:
+        if self.low is None:
+            return True
+        return member > self.low if self.low_is_open else member >= self.low
+
+    def _reaches_high(self, member: bytes) -> bool:
+        if self.high is None:
+            return True
+        return member < self.high if self.high_is_open else member <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A range, the direction to walk it in, and which part of the walk is wanted."""
+
+    range: Range
+    reverse: bool = False
+    offset: int = 0
+    limit: int = UNLIMITED
+
+    def rows(self, txn: Txn, meta: Meta) -> Iterable[bytes]:
+        """The `k#` rows that the query finds, in its order."""
+        if self.offset < 0 or self.limit == 0:
+            return NOTHING
+        return self.range.rows(
+            txn, meta, reverse=self.reverse, offset=self.offset, limit=self.limit
+        )
+
+    def length(self, txn: Txn, meta: Meta) -> int:
+        """How many rows it finds."""
+        known = self.range.length(meta)
+        if known is None or self.offset < 0:
+            return count_rows(self.rows(txn, meta))
+        return max(0, min(self.limit, known - self.offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a query found: so many rows, which may still have to be read."""
+
+    meta: Meta
+    length: int
+    found: Iterable[bytes]
+
+    def members(self) -> Iterator[bytes]:
+        """The members. Call this or `scored` once."""
+        return members_of(self.meta, self.found)
+
+    def scored(self) -> Iterator[Scored]:
+        """The members with their scores."""
+        return scored(self.meta, self.found)
+
+
+def select(txn: Txn, key: bytes, query: Query) -> Selection | None:
+    """What a query finds; None if there is no such key. A long result is read as it is used."""
+    meta = open_zset(txn, key)
+    if meta is None:
+        return None
+    if txn.patient and query.limit > ROW_BUDGET and not meta.encoding:
+        return Selection(meta, query.length(txn, meta), query.rows(txn, meta))
+    found = list(query.rows(txn, meta))
+    return Selection(meta, len(found), found)
+
+
+def count(txn: Txn, key: bytes, wanted: Range) -> int:
+    """How many members a range holds."""
+    meta = open_zset(txn, key)
+    if meta is None:
+        return 0
+    if meta.encoding and wanted.length(meta) is None:
+        found = wanted.tiered_count(txn, meta)
+        if found is not None:
+            return found
+    return Query(wanted).length(txn, meta)
+
+
+def remove(txn: Txn, key: bytes, wanted: Range) -> int:
+    """Take out the members of a range; returns how many they were."""
+    meta = open_zset(txn, key)
+    if meta is None:
+        return 0
+    query = Query(wanted)
+    if wanted.length(meta) == size(meta):
+        txn.drop(key)
+        return size(meta)
+    members = list(scored(meta, query.rows(txn, meta)))
+    remove_run(txn, key, meta, members)
+    return len(members)
+
+
+def store(txn: Txn, destination: bytes, source: bytes, query: Query) -> int:
+    """Make the destination a sorted set of what the query finds; returns its size."""
+    meta = open_zset(txn, source)
+    if meta is None:
+        txn.drop(destination)
+        return 0
+    return replace(txn, destination, scored(meta, query.rows(txn, meta)))
+
+
+def _part(
+    txn: Txn, meta: Meta, start: bytes, stop: bytes, *, reverse: bool, offset: int, limit: int
+) -> Iterable[bytes]:
+    """Up to `limit` row keys of [start, stop) after the first `offset`."""
+    if start >= stop:
+        return NOTHING
+    reach = min(UNLIMITED, offset + limit)
+    found = walk(txn, meta, start, stop, reverse=reverse, limit=reach)
+    return islice(found, offset, None) if offset else found
+
+
+def _edge(order: bytes, score: float, *, after: bool) -> bytes:
+    """The first possible row of a score, or the first one after it."""
+    raw = encode_score(score)
+    if not after:
+        return order + raw
+    return order + rows.U64.pack(rows.U64.unpack(raw)[0] + 1)
+
+
+def _last(found: Iterable[bytes]) -> bytes:
+    """The last row of a scan. Requires: there is one."""
+    return deque(found, maxlen=1).pop()

@@ -1,0 +1,402 @@
+"""Sorted sets: each member twice, by name and by score; see zset_tier.py for versions 1 to 3.
+
+    "m#" | ns | h8 | key          -> meta, extra = u32 member count
+    "s#" | path | member          -> score8
+    "k#" | path | score8 | member -> empty
+
+Invariants
+1. A member has exactly one `s#` row and one `k#` row, and they hold the same score8.
+2. The count in the meta is the number of `s#` rows, and of `k#` rows; it is never 0.
+3. The order of the `k#` rows is the order of the set: by score, then by the member's bytes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from stratakv import errors
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.keyspace.zset_remote import REMOTE, open_zset, prefetch
+from stratakv.encodings.layout.metas import ZSET, Meta
+from stratakv.encodings.layout.rows import LONG_MEMBER, decode_score, encode_score, index_of
+from stratakv.encodings.tier import zset_tier
+from stratakv.encodings.types.shared import members, sampling
+from stratakv.encodings.types.zsets import zset_order
+from stratakv.errors import CommandError, Corrupt
+
+Scored = tuple[bytes, float]
+"""A member and its score."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddRule:
+    """Which of the scores given to ZADD are taken."""
+
+    only_new: bool = False
+    only_existing: bool = False
+    only_greater: bool = False
+    only_less: bool = False
+
+    def accepts(self, old: float | None, new: float) -> bool:
+        """Whether a member whose score is `old` (None: no member yet) may get the score `new`."""
+        if old is None:
+            return not self.only_existing
+        if self.only_new or (self.only_greater and new <= old):
+            return False
+        return not (self.only_less and new >= old)
+
+
+ANY = AddRule()
+
+
+class Editor:
+    """Changes to one sorted set: keeps both rows of a member, and the count, in step.
+
+    Requires: `close` is called at the end; until then the meta is the old one.
+    """
+
+    __slots__ = ("_key", "_meta", "_order", "_sub", "_txn", "count")
+
+    def __init__(self, txn: Txn, key: bytes, meta: Meta | None) -> None:
+        self._txn = txn
+        self._key = key
+        self.count = 0 if meta is None else size(meta)
+        self._open(meta)
+
+    def _open(self, meta: Meta | None) -> None:
+        self._meta = meta
+        self._sub = b"" if meta is None else meta.sub
+        self._order = b"" if meta is None else meta.order
+
+    def find(self, member: bytes) -> float | None:
+        """The member's score, or None."""
+        if self._meta is None:
+            return None
+        raw = self._txn.get(self._sub + member)
+        return None if raw is None else _decode(self._key, raw)
+
+    def place(self, member: bytes, old: float | None, new: float) -> None:
+        """Give a member a score. Requires: `old` is what `find` says."""
+        if self._meta is None:
+            self._open(self._txn.create(self._key, ZSET, 0))
+        assert self._meta is not None
+        raw = encode_score(new)
+        if old is None:
+            self.count += 1
+        elif not self._meta.encoding:
+            self._txn.delete(self._order + encode_score(old) + member)
+        self._txn.put(self._sub + member, raw)
+        if self._meta.encoding:
+            _put_tiered(self._txn, self._meta, member, raw, is_new=old is None)
+            return
+        row = self._order + raw + member
+        self._txn.put(row, b"")
+        zset_order.widen(self._meta, self._meta, row)
+
+    def remove(self, member: bytes, score: float) -> None:
+        """Take a member out. Requires: it is there, with that score."""
+        self._txn.delete(self._sub + member)
+        self.count -= 1
+        assert self._meta is not None
+        if self._meta.encoding:
+            _delete_tiered(self._txn, self._meta, member)
+        else:
+            self._txn.delete(self._order + encode_score(score) + member)
+
+    def close(self) -> None:
+        """Save the count; a set without members is no key."""
+        meta = self._meta
+        if meta is None or self.count == meta.extra:
+            return
+        if self.count:
+            changed = meta.with_extra(self.count)
+            self._txn.save(self._key, changed)
+            zset_order.keep(meta, changed)
+            if self.count < size(meta):
+                ranges = (meta.sub,) if meta.encoding else (meta.sub, meta.order)
+                self._txn.keyspace.note_deleted(ranges, size(meta) - self.count, self.count)
+        else:
+            self._txn.drop(self._key)
+
+
+# one member or some
+
+
+def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
+    """Give one member a score; returns how many were added. The short way for the usual ZADD."""
+    meta = open_zset(txn, key)
+    raw = encode_score(score)
+    if meta is None:
+        meta, old = txn.create(key, ZSET, 1), None
+    else:
+        old = txn.get(meta.sub + member)
+        if old == raw:
+            return 0
+        before = meta
+        if old is None:
+            meta = meta.with_extra(size(meta) + 1)
+            txn.save(key, meta)
+        elif not meta.encoding:
+            txn.delete(meta.order + old + member)
+        zset_order.widen(before, meta, meta.order + raw + member)
+    txn.put(meta.sub + member, raw)
+    if meta.encoding:
+        _put_tiered(txn, meta, member, raw, is_new=old is None)
+    else:
+        txn.put(meta.order + raw + member, b"")
+    return old is None
+
+
+def add(
+    txn: Txn, key: bytes, pairs: Iterable[tuple[float, bytes]], rule: AddRule = ANY
+) -> tuple[int, int]:
+    """Give members scores, as far as the rule allows; returns (added, updated)."""
+    meta = open_zset(txn, key)
+    if meta is not None and meta.encoding == REMOTE:
+        pairs = list(pairs)
+        prefetch(txn, meta, [member for _, member in pairs])
+    editor = Editor(txn, key, meta)
+    added = updated = 0
+    for score, member in pairs:
+        old = editor.find(member)
+        if old == score or not rule.accepts(old, score):
+            continue
+        editor.place(member, old, score)
+        added += old is None
+        updated += old is not None
+        txn.breathe()
+    editor.close()
+    return added, updated
+
+
+def increment(
+    txn: Txn, key: bytes, amount: float, member: bytes, rule: AddRule = ANY
+) -> float | None:
+    """Add to a member's score; returns the new score, or None if the rule forbids it."""
+    editor = Editor(txn, key, open_zset(txn, key))
+    old = editor.find(member)
+    if old is not None and rule.only_new:
+        return None
+    score = amount if old is None else old + amount
+    if score != score:
+        raise CommandError(errors.SCORE_NAN)
+    if not rule.accepts(old, score):
+        return None
+    if old != score:
+        editor.place(member, old, score)
+        editor.close()
+    return score
+
+
+def remove(txn: Txn, key: bytes, names: Iterable[bytes]) -> int:
+    """Take members out; returns how many were there."""
+    meta = open_zset(txn, key)
+    if meta is None:
+        return 0
+    names = list(names)
+    prefetch(txn, meta, names)
+    editor = Editor(txn, key, meta)
+    before = editor.count
+    txn.expect_work(len(names))
+    for member in names:
+        score = editor.find(member)
+        if score is not None:
+            editor.remove(member, score)
+    editor.close()
+    return before - editor.count
+
+
+def length(txn: Txn, key: bytes) -> int:
+    """The number of members."""
+    meta = open_zset(txn, key)
+    return 0 if meta is None else size(meta)
+
+
+def scores(txn: Txn, key: bytes, names: Iterable[bytes]) -> list[float | None]:
+    """The score of each member, None where there is no such member."""
+    meta = open_zset(txn, key)
+    if meta is not None and meta.encoding == REMOTE:
+        names = list(names)
+        prefetch(txn, meta, names)
+    editor = Editor(txn, key, meta)
+    return [editor.find(member) for member in names]
+
+
+def rank(txn: Txn, key: bytes, member: bytes, *, reverse: bool = False) -> int | None:
+    """How many members come before this one, or after it when `reverse`."""
+    meta = open_zset(txn, key)
+    if meta is not None and meta.encoding:
+        return zset_tier.rank(txn, meta, member, reverse=reverse)
+    raw = None if meta is None else txn.get(meta.sub + member)
+    if meta is None or raw is None:
+        return None
+    row = meta.order + raw + member
+    if reverse:
+        return count_rows(zset_order.walk(txn, meta, row)) - 1
+    return count_rows(zset_order.walk(txn, meta, stop=row))
+
+
+def pop(txn: Txn, key: bytes, count: int, *, highest: bool) -> list[Scored]:
+    """Take out up to `count` members with the lowest or highest scores, the utmost first."""
+    meta = open_zset(txn, key)
+    if meta is None or count == 0:
+        return []
+    count = min(count, size(meta))
+    txn.expect_work(count)
+    found = zset_order.walk(txn, meta, reverse=highest, limit=count)
+    popped = list(scored(meta, found))
+    remove_run(txn, key, meta, popped)
+    return popped
+
+
+def pop_first(
+    txn: Txn, keys: Iterable[bytes], count: int, *, highest: bool
+) -> tuple[bytes, list[Scored]] | None:
+    """Pop from the first key that is a sorted set; None if there is none."""
+    for key in keys:
+        if open_zset(txn, key) is not None:
+            return key, pop(txn, key, count, highest=highest)
+    return None
+
+
+def random_one(txn: Txn, key: bytes) -> bytes | None:
+    """A random member, or None if there is no such key."""
+    meta = open_zset(txn, key)
+    return None if meta is None else sampling.one(txn, meta)
+
+
+def random_members(txn: Txn, key: bytes, count: int) -> tuple[int, Iterable[bytes]]:
+    """(length, members): up to `count` different ones, or exactly -count with repetitions."""
+    meta = open_zset(txn, key)
+    if meta is None or count == 0:
+        return 0, ()
+    if count < 0:
+        return -count, sampling.repeated(txn, meta, -count)
+    total = size(meta)
+    if count < total:
+        return count, sampling.distinct(txn, meta, count, total)
+    return total, members_of(meta, zset_order.walk(txn, meta, reverse=True))
+
+
+def scan_page(txn: Txn, key: bytes, cursor: int, wanted: int) -> tuple[int, list[Scored]]:
+    """The next cursor (0 at the end) and about `wanted` members; a whole small set is in order."""
+    meta = open_zset(txn, key)
+    if meta is None:
+        return 0, []
+    cursor, found = members.page(txn, meta, cursor, wanted)
+    shown = [(member, _decode(key, raw)) for member, raw in found]
+    if len(shown) == size(meta):
+        shown.sort(key=lambda pair: (pair[1], pair[0]))
+    return cursor, shown
+
+
+# whole sets
+
+
+def replace(txn: Txn, key: bytes, pairs: Iterable[Scored]) -> int:
+    """Make the key a sorted set of these members, whatever it was; no key if there are none.
+
+    Requires: no member comes twice.
+    """
+    remaining = iter(pairs)
+    first = next(remaining, None)
+    if first is None:
+        txn.drop(key)
+        return 0
+    editor = Editor(txn, key, None)
+    editor.place(first[0], None, first[1])
+    for member, score in remaining:
+        editor.place(member, None, score)
+    editor.close()
+    return editor.count
+
+
+def rebuild_as(
+    txn: Txn, key: bytes, meta: Meta, version: int, pairs: Iterable[tuple[bytes, bytes]]
+) -> None:
+    """The same members with their score8 in a new incarnation of another encode-version."""
+    fresh = txn.create(key, ZSET, size(meta), meta.expire_ms, version)
+    for member, raw in pairs:
+        txn.put(fresh.sub + member, raw)
+        if version:
+            _put_tiered(txn, fresh, member, raw, is_new=True)
+        else:
+            txn.put(fresh.order + raw + member, b"")
+
+
+def remove_run(txn: Txn, key: bytes, meta: Meta, run: Sequence[Scored]) -> None:
+    """Take out members whose scores are known. Requires: they are neighbours, in either order."""
+    left = size(meta) - len(run)
+    if not run:
+        return
+    if left == 0:
+        txn.drop(key)
+    elif txn.patient and left < len(run) and not meta.encoding:
+        _keep_others(txn, key, meta, run)
+    else:
+        editor = Editor(txn, key, meta)
+        for member, score in run:
+            editor.remove(member, score)
+        editor.close()
+
+
+def _keep_others(txn: Txn, key: bytes, meta: Meta, run: Sequence[Scored]) -> None:
+    """Remove a long run the short way: a new incarnation of the few members that stay."""
+    ends = [meta.order + encode_score(score) + member for member, score in (run[0], run[-1])]
+    before = zset_order.walk(txn, meta, stop=min(ends))
+    after = zset_order.walk(txn, meta, max(ends) + b"\0")
+    fresh = txn.create(key, ZSET, size(meta) - len(run), meta.expire_ms)
+    at = len(meta.sub)
+    for row in chain(before, after):
+        raw, member = row[at : at + 8], row[at + 8 :]
+        txn.put(fresh.sub + member, raw)
+        txn.put(fresh.order + raw + member, b"")
+
+
+# rows
+
+
+def _put_tiered(txn: Txn, meta: Meta, member: bytes, raw: bytes, *, is_new: bool) -> None:
+    """Besides the `s#` row of v1 to v3: the row of a long member, and a word to the tier."""
+    if is_new and meta.encoding > 1 and len(member) >= LONG_MEMBER:
+        txn.put(meta.index + index_of(member), member)
+    if meta.encoding != REMOTE:
+        txn.note(meta, member, raw)
+
+
+def _delete_tiered(txn: Txn, meta: Meta, member: bytes) -> None:
+    if meta.encoding == REMOTE:
+        return  # the row of a long member goes when Redis has confirmed
+    if meta.encoding > 1 and len(member) >= LONG_MEMBER:
+        txn.delete(meta.index + index_of(member))
+    txn.note(meta, member, None)
+
+
+def size(meta: Meta) -> int:
+    """The number of members, as the meta counts them."""
+    return meta.extra  # type: ignore[return-value]  # an int for every counted type
+
+
+def scored(meta: Meta, found: Iterable[bytes]) -> Iterator[Scored]:
+    """The members and scores of `k#` rows."""
+    at = len(meta.sub)
+    for row in found:
+        yield row[at + 8 :], decode_score(row[at : at + 8])
+
+
+def members_of(meta: Meta, found: Iterable[bytes]) -> Iterator[bytes]:
+    """The members of `k#` rows."""
+    at = len(meta.sub) + 8
+    for row in found:
+        yield row[at:]
+
+
+def count_rows(found: Iterable[bytes]) -> int:
+    """How many rows a scan gives."""
+    return len(found) if isinstance(found, list) else sum(1 for _ in found)
+
+
+def _decode(key: bytes, raw: bytes) -> float:
+    if len(raw) != 8:
+        raise Corrupt(key, "a score is not 8 bytes long")
+    return decode_score(raw)

@@ -1,0 +1,1 @@
+"""What keeps a store in order: reclaiming, checking, repairing."""

@@ -1,0 +1,44 @@
+"""How long keys still have to live, on average: exactly if they are few, else by a sample."""
+
+from itertools import islice
+from typing import Final
+
+from stratakv.encodings.keyspace.keyspace import Database, Keyspace
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.metas import NO_EXPIRY
+
+EXACT_KEYS: Final = 100
+SAMPLED_METAS: Final = 1000
+
+
+def average_ttl_ms(keyspace: Keyspace, database: Database) -> int:
+    """The mean time to live of a database's keys that have one, in milliseconds; 0 if none has.
+
+    Up to a hundred are found in the index of expire-times. Of more, those among a thousand cached
+    metas are taken; if none is cached, the middle between the first and the last to expire.
+    """
+    now_ms = keyspace.clock.now_ms
+    if not database.expiring:
+        return 0
+    keyspace.settle()
+    start, stop = rows.expiry_row(database.ns, now_ms + 1, b""), _end(database)
+    times = _times(keyspace, database, start, stop)
+    if len(times) > EXACT_KEYS:
+        cached = [meta.expire_ms for meta in islice(database.cache.values(), SAMPLED_METAS)]
+        sampled = [time for time in cached if time != NO_EXPIRY and time > now_ms]
+        times = sampled or [times[0], _last_time(keyspace, database, start, stop)]
+    return sum(times) // len(times) - now_ms if times else 0
+
+
+def _end(database: Database) -> bytes:
+    return rows.end_of(rows.EXPIRY + database.ns)
+
+
+def _last_time(keyspace: Keyspace, database: Database, start: bytes, stop: bytes) -> int:
+    last = next(iter(keyspace.store.scan_keys(start, stop, reverse=True)))
+    return rows.parse_expiry_row(database.ns, last)[0]
+
+
+def _times(keyspace: Keyspace, database: Database, start: bytes, stop: bytes) -> list[int]:
+    found = islice(keyspace.store.scan_keys(start, stop), EXACT_KEYS + 1)
+    return [rows.parse_expiry_row(database.ns, row)[0] for row in found]

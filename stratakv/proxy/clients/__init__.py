@@ -1,0 +1,1 @@
+"""Who is connected, and what the server knows of each."""

@@ -1,0 +1,149 @@
+"""A session: what the server knows of one client between its commands."""
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from stratakv.encodings.keyspace.locks import Lock
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.proxy.clients.transactions import Transaction, Watches
+from stratakv.proxy.wire.replies import RESP2, RESP3, Encoding, Reply
+from stratakv.proxy.wire.requests import Request
+
+if TYPE_CHECKING:
+    from stratakv.proxy.clients.connection import Connection
+    from stratakv.proxy.server import Server
+
+MUST_AUTHENTICATE: Final = 1
+MUTED: Final = 2
+"""CLIENT REPLY OFF or SKIP is in force."""
+MONITORING: Final = 4
+SKIP_NEXT: Final = 8
+"""CLIENT REPLY SKIP was the last command."""
+SKIP_THIS: Final = 16
+"""The reply of the current command is skipped."""
+QUEUEING: Final = 32
+"""Between MULTI and EXEC."""
+SUBSCRIBED: Final = 64
+"""The client has subscriptions: in RESP2 it may do little else."""
+
+
+class Session:
+    """One client. Grouped by lifetime: the connection, what commands set, the current turn."""
+
+    def __init__(self, server: "Server", connection: "Connection", number: int) -> None:
+        self.server = server
+        self.connection = connection
+        self.id = number
+        self.created = time.time()
+        self.last_active = time.monotonic()
+
+        self.txn: Txn = server.txns[0]
+        self.encoding: Encoding = RESP2
+        self.name = b""
+        self.user = b"default"
+        self.library_name = b""
+        self.library_version = b""
+        self.no_evict = False
+        self.no_touch = False
+        self.guards = 0
+        self.reply_mode = b"ON"
+        self.last_command = ""
+        self.request: Request = []
+        """The command on the connection or the server that runs, as the client spelt it."""
+        self.commands = 0
+
+        self.unit: Txn | None = None
+        """The Txn that a running EXEC or script began with."""
+        self.lock: Lock | None = None
+        """What the long command that runs has locked."""
+        self.transaction: Transaction | None = None
+        self.watches = Watches(server)
+        self.shown: list[Reply] = []
+        """Commands of the running unit that MONITOR is to show."""
+
+        self.out: list[bytes] = []
+        self.marks: list[int] = []
+        """Where in `out` the replies of write commands stand."""
+        self.interjections: list[bytes] | None = None
+        """Pushes that came in the middle of a long reply, and wait for its end."""
+        self.backlog: deque[Request] = deque()
+        self.waiting = False
+        self.held = 0
+        """Commits that replies of this client still wait for."""
+        self.needs_commit = False
+        self.closing = False
+
+    @property
+    def resp3(self) -> bool:
+        """Whether the client asked for RESP3."""
+        return self.encoding is RESP3
+
+    def select(self, index: int) -> None:
+        """Use another database; within a unit of work, another Txn of the same unit."""
+        self.txn = self.server.txns[index] if self.unit is None else self.unit.sibling(index)
+
+    def begin_unit(self) -> None:
+        """Several commands follow that are one unit of work: EXEC, or a script."""
+        self.unit = self.txn
+        self.txn.later = []
+        self.txn.in_unit = True
+        self.shown.clear()
+
+    def end_unit(self) -> None:
+        """The unit is over; the database that it selected stays selected."""
+        if self.unit is not None and not self.unit.later:
+            self.unit.later = None
+        if self.unit is not None:
+            self.unit.in_unit = False
+        self.unit = None
+        self.txn = self.server.txns[self.txn.db.index]
+
+    def end_transaction(self) -> None:
+        """Back to normal after EXEC or DISCARD."""
+        self.transaction = None
+        self.guards &= ~QUEUEING
+        self.watches.clear()
+
+    def reply(self, value: Reply) -> None:
+        """Add a reply to this turn's output."""
+        if not self.guards & MUTED:
+            self.out.append(self.encoding.encode(value))
+
+    def push(self, value: Reply) -> None:
+        """Send something outside the order of replies, and see that it leaves this turn."""
+        self.interject(self.encoding.encode(value))
+
+    def interject(self, frame: bytes) -> None:
+        """`push` for what is encoded already; never in the middle of a long reply."""
+        (self.out if self.interjections is None else self.interjections).append(frame)
+        self.server.turns.touch(self)
+
+    def begin_command(self) -> None:
+        """A command is about to get its reply: move CLIENT REPLY SKIP on by one."""
+        if self.guards & SKIP_NEXT:
+            self.guards ^= SKIP_NEXT | SKIP_THIS
+        elif self.guards & SKIP_THIS:
+            self.guards &= ~(SKIP_THIS | MUTED)
+
+    def mark_write(self) -> None:
+        """The reply to come belongs to a write outside of a Txn: it waits for the commit."""
+        self.needs_commit = True
+        self.marks.append(len(self.out))
+
+    def answer_later(self, value: Reply) -> None:
+        """The end of a wait that set `waiting`: reply, and go on with what came meanwhile."""
+        self.reply(value)
+        self.server.turns.touch(self)
+        self.server.dispatcher.resume(self)
+
+    def reset(self) -> None:
+        """RESET: everything that commands set, as at the start."""
+        self.txn = self.server.txns[0]
+        self.encoding = RESP2
+        self.name = b""
+        self.reply_mode = b"ON"
+        self.guards = MUST_AUTHENTICATE if self.server.password else 0
+        self.no_evict = False
+        self.no_touch = False
+        self.user = b"default"

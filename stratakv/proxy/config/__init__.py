@@ -1,0 +1,1 @@
+"""What CONFIG GET and SET know."""

@@ -1,0 +1,237 @@
+"""Names of Redis's configuration that clients and tools ask for, beside our own options.
+
+Nothing here answers OK and does nothing: a name is followed, or it asks for less than what is done
+anyway, or it is fixed, and then CONFIG SET takes what is the case already and refuses the rest with
+the reason.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from stratakv.encodings.keyspace.keyspace import COMPACT_LIMITS
+from stratakv.proxy.config.config_values import (
+    INT_MAX,
+    LONG_MAX,
+    Parse,
+    integer,
+    memory,
+    memory_or_percent,
+    one_of,
+    percentiles,
+    save_points,
+    yes_no,
+)
+
+_SIZES, _COUNTS = memory(0), integer(0, LONG_MAX)
+_POLICIES: Final = """
+    volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random
+    noeviction"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A name with the one value that is true here, how others are read, and why refused."""
+
+    value: str
+    parse: Parse
+    reason: str
+
+
+def _fixed(reason: str, **settings: tuple[str, Parse]) -> dict[str, Fixed]:
+    return {
+        name.replace("_", "-"): Fixed(value, parse, reason)
+        for name, (value, parse) in settings.items()
+    }
+
+
+_INTEGER = integer(-INT_MAX - 1, INT_MAX)
+_NATURAL = integer(0, INT_MAX)
+_TRUTH = ("yes", yes_no)
+_FALSEHOOD = ("no", yes_no)
+
+FOLLOWED: Final[dict[str, tuple[str, Parse]]] = {
+    **{
+        name: (str(limit), _COUNTS if name.endswith("entries") else _SIZES)
+        for name, limit in COMPACT_LIMITS.items()
+    },
+    "stream-node-max-entries": ("100", _COUNTS),
+    "latency-tracking": _TRUTH,
+    "latency-tracking-info-percentiles": ("50 99 99.9", percentiles),
+}
+"""Those that have an effect and are not options: name -> (default, how a value is read).
+
+The limits of compact forms show in OBJECT ENCODING, which says how Redis would keep a value.
+"""
+
+SATISFIED: Final[dict[str, tuple[str, Parse]]] = {
+    "lazyfree-lazy-eviction": _FALSEHOOD,
+    "lazyfree-lazy-expire": _FALSEHOOD,
+    "lazyfree-lazy-server-del": _FALSEHOOD,
+    "lazyfree-lazy-user-del": _FALSEHOOD,
+    "lazyfree-lazy-user-flush": _FALSEHOOD,
+    "replica-lazy-flush": _FALSEHOOD,
+    "sanitize-dump-payload": ("no", one_of("no", "yes", "clients")),
+    "no-appendfsync-on-rewrite": _FALSEHOOD,
+    "active-expire-effort": ("1", integer(1, 10)),
+    "list-max-listpack-size": ("-2", _INTEGER),
+    "list-compress-depth": ("0", _NATURAL),
+    "stream-node-max-bytes": ("4096", _SIZES),
+}
+"""Whatever the value, more than it asks for is done: space is always reclaimed in the background,
+payloads are checked in full, the log is synced whatever else goes on, keys expire on time, and no
+node of a list or a stream is ever larger than one element."""
+
+HIDDEN: Final = {
+    "key-load-delay",
+    "loading-process-events-interval-bytes",
+    "rdb-key-save-delay",
+    "use-exit-on-panic",
+    "watchdog-period",
+}
+"""Names that CONFIG GET shows only to those who know them."""
+
+FIXED: Final[dict[str, Fixed]] = {
+    **_fixed(
+        "there are no snapshots: every write is in the store before its reply, and the option"
+        " durability says when it is synced",
+        save=("", save_points),
+        stop_writes_on_bgsave_error=_TRUTH,
+        rdbcompression=_TRUTH,
+        rdb_save_incremental_fsync=_TRUTH,
+        rdb_key_save_delay=("0", _INTEGER),
+        rdb_del_sync_files=_FALSEHOOD,
+        key_load_delay=("0", _INTEGER),
+        loading_process_events_interval_bytes=("2097152", integer(1024, INT_MAX)),
+    ),
+    **_fixed(
+        "the log is LevelDB's, which is neither rewritten nor tuned in this way",
+        auto_aof_rewrite_percentage=("100", _NATURAL),
+        auto_aof_rewrite_min_size=("67108864", _SIZES),
+        aof_use_rdb_preamble=_TRUTH,
+        aof_disable_auto_gc=_FALSEHOOD,
+        aof_load_truncated=_TRUTH,
+        aof_rewrite_incremental_fsync=_TRUTH,
+        aof_timestamp_enabled=_FALSEHOOD,
+    ),
+    **_fixed(
+        "keys are on disk and are never evicted; memory is bounded by meta-cache-bytes,"
+        " block-cache-bytes and write-buffer-bytes",
+        maxmemory=("0", _SIZES),
+        maxmemory_policy=("noeviction", one_of(*_POLICIES.split())),
+        maxmemory_samples=("5", integer(1, INT_MAX)),
+        maxmemory_eviction_tenacity=("10", integer(0, 100)),
+        lfu_log_factor=("10", _NATURAL),
+        lfu_decay_time=("1", _NATURAL),
+    ),
+    **_fixed(
+        "clients are not evicted; client-output-buffer-limit and client-query-buffer-limit bound"
+        " each of them",
+        maxmemory_clients=("0", memory_or_percent),
+    ),
+    **_fixed(
+        "there are no hash tables to rehash and no heap to defragment",
+        activerehashing=_TRUTH,
+        activedefrag=_FALSEHOOD,
+        active_defrag_cycle_min=("1", integer(1, 99)),
+        active_defrag_cycle_max=("25", integer(1, 99)),
+        active_defrag_threshold_lower=("10", integer(0, 1000)),
+        active_defrag_threshold_upper=("100", integer(0, 1000)),
+        active_defrag_max_scan_fields=("1000", integer(1, LONG_MAX)),
+        active_defrag_ignore_bytes=("104857600", memory(1)),
+        jemalloc_bg_thread=_TRUTH,
+    ),
+    **_fixed(
+        "the house is kept ten times a second, and what is due in time",
+        hz=("10", lambda text: min(max(_NATURAL(text), 1), 500)),
+        dynamic_hz=_TRUTH,
+    ),
+    **_fixed(
+        "there is no replication",
+        min_replicas_to_write=("0", _NATURAL),
+        min_replicas_max_lag=("10", _NATURAL),
+        repl_timeout=("60", integer(1, INT_MAX)),
+        repl_backlog_size=("1048576", memory(1)),
+        repl_backlog_ttl=("3600", _COUNTS),
+        repl_disable_tcp_nodelay=_FALSEHOOD,
+        repl_diskless_load=("disabled", one_of("disabled", "on-empty-db", "swapdb")),
+        repl_diskless_sync=_TRUTH,
+        repl_diskless_sync_delay=("5", _NATURAL),
+        repl_diskless_sync_max_replicas=("0", _NATURAL),
+        repl_ping_replica_period=("10", integer(1, INT_MAX)),
+        replica_announce_ip=("", str),
+        replica_announce_port=("0", integer(0, 65535)),
+        replica_announced=_TRUTH,
+        replica_ignore_disk_write_errors=_FALSEHOOD,
+        replica_ignore_maxmemory=_TRUTH,
+        replica_priority=("100", _NATURAL),
+        replica_read_only=_TRUTH,
+        replica_serve_stale_data=_TRUTH,
+        propagation_error_behavior=("ignore", one_of("ignore", "panic", "panic-on-replicas")),
+        masterauth=("", str),
+        masteruser=("", str),
+        bind_source_addr=("", str),
+    ),
+    **_fixed("client tracking does not exist here", tracking_table_max_keys=("1000000", _COUNTS)),
+    **_fixed(
+        "there is one user, who may do everything",
+        acllog_max_len=("128", _COUNTS),
+        acl_pubsub_default=("resetchannels", one_of("allchannels", "resetchannels")),
+    ),
+    **_fixed(
+        "what the process does in its last moments cannot be chosen",
+        crash_log_enabled=_TRUTH,
+        crash_memcheck_enabled=_TRUTH,
+        use_exit_on_panic=_FALSEHOOD,
+        watchdog_period=("0", _NATURAL),
+        shutdown_on_sigint=("default", str),
+        shutdown_on_sigterm=("default", str),
+        shutdown_timeout=("10", _NATURAL),
+    ),
+    **_fixed(
+        "it is for the service manager to choose",
+        oom_score_adj=("no", one_of("no", "yes", "relative", "absolute")),
+        proc_title_template=("{title} {listen-addr} {server-mode}", str),
+        ignore_warnings=("", str),
+    ),
+}
+"""What tunes things that do not exist here."""
+
+FACTS: Final = {
+    "appendfilename": "appendonly.aof",
+    "appenddirname": "appendonlydir",
+    "cluster-enabled": "no",
+    "daemonize": "no",
+    "io-threads": "1",
+    "logfile": "",
+    "pidfile": "",
+    "replicaof": "",
+    "supervised": "no",
+    "tls-port": "0",
+    "aclfile": "",
+    "enable-debug-command": "yes",
+    "enable-module-command": "no",
+    "enable-protected-configs": "no",
+    "rdbchecksum": "yes",
+}
+"""What cannot be set."""
+PROTECTED_NAMES: Final = {"dir", "dbfilename"}
+
+ALIASES: Final = {
+    "hash-max-ziplist-entries": "hash-max-listpack-entries",
+    "hash-max-ziplist-value": "hash-max-listpack-value",
+    "zset-max-ziplist-entries": "zset-max-listpack-entries",
+    "zset-max-ziplist-value": "zset-max-listpack-value",
+    "list-max-ziplist-size": "list-max-listpack-size",
+    "min-slaves-to-write": "min-replicas-to-write",
+    "min-slaves-max-lag": "min-replicas-max-lag",
+    "slaveof": "replicaof",
+    "repl-ping-slave-period": "repl-ping-replica-period",
+    **{
+        f"slave-{rest}": f"replica-{rest}"
+        for rest in (
+            *("announce-ip", "announce-port", "ignore-maxmemory", "lazy-flush"),
+            *("priority", "read-only", "serve-stale-data"),
+        )
+    },
+    "lua-time-limit": "busy-reply-threshold",
+}

@@ -1,0 +1,239 @@
+"""What CONFIG GET and SET know: our options, and the Redis names that clients and tools ask for.
+
+Ours are the options (options.py); where Redis has the same name, the value is checked in Redis's
+way and refused in its words. Views are Redis's names for an option of ours. All others are in
+config_names.py: followed, satisfied whatever their value, fixed, or facts that cannot be set.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stratakv import options as declared_options
+from stratakv.encodings.layout.globs import compile_glob
+from stratakv.options import BadOption, Options
+from stratakv.proxy.config.config_names import (
+    ALIASES,
+    FACTS,
+    FIXED,
+    FOLLOWED,
+    HIDDEN,
+    PROTECTED_NAMES,
+    SATISFIED,
+)
+from stratakv.proxy.config.config_values import (
+    INT_MAX,
+    LONG_MAX,
+    Parse,
+    Refused,
+    event_classes,
+    integer,
+    memory,
+    one_of,
+    output_limits,
+    yes_no,
+)
+
+IMMUTABLE: Final = "can't set immutable config"
+PROTECTED: Final = "can't set protected config"
+
+_IN_REDIS_TOO: Final[dict[str, Parse]] = {
+    "timeout": integer(0, INT_MAX),
+    "maxclients": integer(1, (1 << 32) - 1),
+    "tcp-keepalive": integer(0, INT_MAX),
+    "proto-max-bulk-len": memory(1 << 20),
+    "client-query-buffer-limit": memory(1 << 20),
+    "slowlog-log-slower-than": integer(-1, LONG_MAX),
+    "slowlog-max-len": integer(0, LONG_MAX),
+    "latency-monitor-threshold": integer(0, LONG_MAX),
+    "busy-reply-threshold": integer(0, INT_MAX),
+    "requirepass": str,
+    "protected-mode": lambda text: yes_no(text) == "yes",
+    "notify-keyspace-events": event_classes,
+}
+"""Options of ours that Redis has as well, with Redis's own limits."""
+
+_IMMUTABLE_IN_REDIS: Final = {"databases", "tcp-backlog", "unixsocket", "unixsocketperm"}
+
+_KEPT: Final = {**FOLLOWED, **SATISFIED}
+
+_LEVELS: Final = {"debug": "debug", "verbose": "info", "notice": "warning", "warning": "error"}
+"""Redis's names for how much is logged, and ours: the default is quiet in both."""
+_SYNCS: Final = {"no": "os", "everysec": "everysec", "always": "always"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Redis's name for an option: how its value is read, shown, and put into the option."""
+
+    option: str
+    parse: Parse
+    show: Callable[["Settings"], str]
+    translate: Callable[["Settings", str], str]
+
+
+def _show_appendonly(settings: "Settings") -> str:
+    return "yes" if settings.append_only or settings.show("durability") != "os" else "no"
+
+
+def _show_appendfsync(settings: "Settings") -> str:
+    """What is synced, or what `appendonly yes` would choose."""
+    if _show_appendonly(settings) == "no":
+        return settings.append_fsync
+    return _inverse(_SYNCS)[settings.show("durability")]
+
+
+def _turn_appendonly(settings: "Settings", value: str) -> str:
+    mode = _SYNCS[_show_appendfsync(settings)] if value == "yes" else "os"
+    settings.append_only = value == "yes"
+    return mode
+
+
+def _choose_appendfsync(settings: "Settings", value: str) -> str:
+    settings.append_fsync = value
+    return "os" if _show_appendonly(settings) == "no" else _SYNCS[value]
+
+
+_VIEWS: Final = {
+    "loglevel": View(
+        "log-level",
+        one_of(*_LEVELS),
+        lambda settings: _inverse(_LEVELS)[settings.show("log-level")],
+        lambda settings, value: _LEVELS[value],
+    ),
+    "appendonly": View("durability", yes_no, _show_appendonly, _turn_appendonly),
+    "appendfsync": View(
+        "durability", one_of("everysec", "always", "no"), _show_appendfsync, _choose_appendfsync
+    ),
+}
+
+
+def _inverse(names: dict[str, str]) -> dict[str, str]:
+    return {ours: theirs for theirs, ours in names.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value that has been checked and waits for the others of its CONFIG SET."""
+
+    name: str
+    value: Any
+
+
+class Settings:
+    """The values of one server. `on_change` hears the name of each option that was set."""
+
+    def __init__(self, options: Options, on_change: Callable[[str], None]) -> None:
+        self._options = options
+        self._on_change = on_change
+        self._own = declared_options.declared()
+        self._kept = {name: default for name, (default, _) in _KEPT.items()}
+        self.append_only = False
+        self.append_fsync = "everysec"
+        """What `appendonly yes` makes of the durability."""
+
+    def __contains__(self, name: str) -> bool:
+        return any(ALIASES.get(name, name) in names for names in (self._own, *_OTHERS))
+
+    def names(self) -> Iterator[str]:
+        """All names, aliases included, but for the hidden ones."""
+        yield from self._own
+        for names in _OTHERS:
+            yield from (name for name in names if name not in HIDDEN and name not in self._own)
+        yield from ALIASES
+
+    def show(self, name: str) -> str:
+        """The value of a name, as text. Requires: the name is one of ours."""
+        name = ALIASES.get(name, name)
+        if name in self._own:
+            return declared_options.show(self._options, name)
+        if name in _VIEWS:
+            return _VIEWS[name].show(self)
+        if name in FIXED:
+            return FIXED[name].value
+        return self._kept.get(name, FACTS.get(name, "dump.rdb"))
+
+    def matching(self, pattern: str) -> dict[str, str]:
+        """Names and values; a name without wildcards comes back as it was spelt."""
+        lowered = pattern.lower()
+        if not set(pattern) & set("*?["):
+            return {pattern: self.show(lowered)} if lowered in self else {}
+        matches = compile_glob(lowered.encode("latin-1"))
+        return {name: self.show(name) for name in self.names() if matches(name.encode())}
+
+    def immutable(self, name: str) -> str:
+        """Why a name can never be set, or nothing."""
+        name = ALIASES.get(name, name)
+        if name in PROTECTED_NAMES:
+            return PROTECTED
+        return IMMUTABLE if name in FACTS or name in _IMMUTABLE_IN_REDIS else ""
+
+    def check(self, name: str, text: str) -> Change:
+        """The value that a text stands for; raises `Refused`."""
+        name = ALIASES.get(name, name)
+        if name in _KEPT:
+            return Change(name, str(_KEPT[name][1](text)))
+        if name in _VIEWS:
+            return Change(name, _VIEWS[name].parse(text))
+        if name in FIXED:
+            return self._as_it_is(name, text)
+        if not self._own[name].metadata["live"]:
+            return self._unchanged(name, text)
+        if name == "client-output-buffer-limit":
+            return Change(name, output_limits(text, self.show(name)))
+        if name in _IN_REDIS_TOO:
+            return Change(name, _IN_REDIS_TOO[name](text))
+        try:
+            return Change(name, declared_options.parse(name, text))
+        except BadOption as error:
+            raise Refused(error.allowed) from None
+
+    def _as_it_is(self, name: str, text: str) -> Change:
+        """A name that tunes what does not exist here may be set to what is the case."""
+        value = str(FIXED[name].parse(text))
+        if value != FIXED[name].value:
+            raise Refused(FIXED[name].reason)
+        return Change(name, value)
+
+    def _unchanged(self, name: str, text: str) -> Change:
+        """What only a restart changes may be set to what it is, as tools do that set it all."""
+        if text != self.show(name):
+            raise Refused(IMMUTABLE)
+        return Change(name, getattr(self._options, name.replace("-", "_")))
+
+    def check_together(self, changes: Sequence[Change]) -> None:
+        """Refuse, with the name in front, what does not go with the rest; raises `BadOption`.
+
+        A version that needs a Redis may be set along with it. Taking the Redis away is always
+        possible: keys are then served from the store.
+        """
+        wanted = copy(self._options)
+        for change in changes:
+            if change.name in self._own:
+                setattr(wanted, change.name.replace("-", "_"), change.value)
+        for change in changes:
+            kind, _, rest = change.name.partition("-")
+            if rest == "encoding":
+                declared_options.check_version(wanted, kind, change.value, change.name)
+
+    def shown(self, change: Change) -> tuple[str, str]:
+        """The name of a change that was applied, and its value as logs may show it."""
+        name = change.name
+        return name, declared_options.without_secret(name, self.show(name)) or "nothing"
+
+    def apply(self, change: Change) -> None:
+        """Put a checked value into force."""
+        name, value = change.name, change.value
+        if name in _VIEWS:
+            view = _VIEWS[name]
+            name, value = view.option, view.translate(self, value)
+        if name in self._kept:
+            self._kept[name] = value
+        elif name in self._own:
+            setattr(self._options, name.replace("-", "_"), value)
+        self._on_change(name)
+
+
+_OTHERS: Final = (_KEPT, _VIEWS, FIXED, FACTS, PROTECTED_NAMES)
+"""All names that are not our options."""

@@ -1,0 +1,1 @@
+"""Keyspace notifications."""

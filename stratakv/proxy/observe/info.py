@@ -1,0 +1,385 @@
+"""INFO: the state of the server in sections of `name:value` lines.
+
+Names that tools read are Redis's own. What Redis reports of things that do not exist here (forks,
+replicas, scripts) is left out, or constant where tools insist on it. Sections `Store`, `Cache` and
+`GC` are ours.
+"""
+
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from stratakv import REDIS_VERSION, __version__
+from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.upkeep.expiry_times import average_ttl_ms
+from stratakv.proxy.observe import tier_report
+from stratakv.proxy.observe.memory import MemoryUse
+from stratakv.proxy.table.table import TABLE, Command
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
+
+Fields = dict[str, Any]
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+def report(server: "Server", names: Iterable[str]) -> str:
+    """The text of the sections that the names stand for, in a fixed order."""
+    wanted: set[str] = set()
+    for name in names:
+        wanted.update(_GROUPS.get(name, {name}))
+    parts = [
+        f"# {title}\r\n" + "".join(f"{key}:{value}\r\n" for key, value in fields(server).items())
+        for name, (title, fields) in _SECTIONS.items()
+        if name in wanted
+    ]
+    return "\r\n".join(parts)
+
+
+def human(size: float) -> str:
+    """Bytes as Redis prints them: 1.50M."""
+    if size < 1024:
+        return f"{int(size)}B"
+    for unit in "KMGT":
+        size /= 1024
+        if size < 1024 or unit == "T":
+            break
+    return f"{size:.2f}{unit}"
+
+
+def _sizes(sizes: Fields) -> Fields:
+    """Each size followed by its readable form."""
+    shown: Fields = {}
+    for name, size in sizes.items():
+        shown[name] = size
+        shown[name + "_human"] = human(size)
+    return shown
+
+
+def _server(server: "Server") -> Fields:
+    seconds = int(time.time() - server.stats.started)
+    system = os.uname()
+    return {
+        "redis_version": REDIS_VERSION,
+        "stratakv_version": __version__,
+        "redis_git_sha1": "00000000",
+        "redis_git_dirty": 0,
+        "redis_build_id": "0",
+        "redis_mode": "standalone",
+        "os": f"{system.sysname} {system.release} {system.machine}",
+        "arch_bits": 64,
+        "python_version": platform.python_version(),
+        "multiplexing_api": type(server.loop).__module__.split(".")[0],
+        "process_id": os.getpid(),
+        "process_supervised": "no",
+        "run_id": server.run_id,
+        "tcp_port": server.port,
+        "server_time_usec": server.clock.micros(),
+        "uptime_in_seconds": seconds,
+        "uptime_in_days": seconds // 86400,
+        "hz": 10,
+        "configured_hz": 10,
+        "lru_clock": int(time.time()) & 0xFFFFFF,
+        "executable": os.path.abspath(sys.argv[0]),
+        "config_file": server.options.config,
+        "io_threads_active": 0,
+    }
+
+
+def _clients(server: "Server") -> Fields:
+    sessions = server.sessions.values()
+    return {
+        "connected_clients": len(sessions),
+        "cluster_connections": 0,
+        "maxclients": server.options.maxclients,
+        "client_recent_max_input_buffer": max((s.connection.unparsed for s in sessions), default=0),
+        "client_recent_max_output_buffer": max((s.connection.unsent for s in sessions), default=0),
+        "blocked_clients": len(server.dispatcher.blocked) + server.dispatcher.guards.held,
+        "waiting_clients": sum(session.waiting for session in sessions),
+        "tracking_clients": 0,
+        "clients_in_timeout_table": server.dispatcher.blocked.timed,
+    }
+
+
+def _memory(server: "Server") -> Fields:
+    use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
+    lua = server.scripting.memory()
+    cached = sum(database.cached_bytes for database in server.keyspace.databases)
+    return {
+        **_sizes({"used_memory": use.own, "used_memory_rss": use.resident}),
+        **_sizes({"used_memory_peak": peak}),
+        "used_memory_peak_perc": f"{use.own / peak * 100:.2f}%",
+        "used_memory_overhead": use.own - min(use.own, cached),
+        "used_memory_startup": startup,
+        "used_memory_dataset": cached,
+        "used_memory_dataset_perc": f"{share_of_dataset(server, use):.2f}%",
+        **_sizes({"used_memory_mapped": use.mapped}),
+        **_sizes({"total_system_memory": os.sysconf("SC_PHYS_PAGES") * _PAGE}),
+        **_sizes({"used_memory_lua": lua.eval_states}),
+        "used_memory_vm_eval": lua.eval_states,
+        "used_memory_scripts_eval": lua.scripts,
+        "number_of_cached_scripts": len(server.scripting.scripts),
+        "number_of_functions": lua.function_count,
+        "number_of_libraries": lua.library_count,
+        "used_memory_vm_functions": lua.function_states,
+        **_sizes({"used_memory_vm_total": lua.eval_states + lua.function_states}),
+        "used_memory_functions": lua.libraries,
+        **_sizes({"used_memory_scripts": lua.scripts + lua.libraries, "maxmemory": 0}),
+        "maxmemory_policy": server.settings.show("maxmemory-policy"),
+        "mem_fragmentation_ratio": f"{use.resident / use.own:.2f}",
+        "mem_fragmentation_bytes": use.mapped,
+        "mem_clients_slaves": 0,
+        "mem_clients_normal": mem_clients(server),
+        "mem_allocator": "python",
+        "active_defrag_running": 0,
+        "lazyfree_pending_objects": server.housekeeper.reclaimer.backlog(),
+    }
+
+
+def share_of_dataset(server: "Server", use: MemoryUse) -> float:
+    """What share of the memory that clients caused holds keys, in percent."""
+    cached = sum(database.cached_bytes for database in server.keyspace.databases)
+    return min(100.0, cached / max(use.own - server.memory.startup, cached, 1) * 100)
+
+
+def mem_clients(server: "Server") -> int:
+    """Bytes that clients have sent in part, or not read yet."""
+    connections = [session.connection for session in server.sessions.values()]
+    return sum(one.unsent + one.unparsed for one in connections)
+
+
+def _persistence(server: "Server") -> Fields:
+    failing = bool(server.dispatcher.guards.refusal)
+    return {
+        "loading": 0,
+        "async_loading": 0,
+        "rdb_changes_since_last_save": len(server.store.pending),
+        "rdb_bgsave_in_progress": 0,
+        "rdb_last_save_time": server.last_save,
+        "rdb_last_bgsave_status": "err" if failing else "ok",
+        "rdb_last_bgsave_time_sec": -1,
+        "rdb_current_bgsave_time_sec": -1,
+        "rdb_last_cow_size": 0,
+        "aof_enabled": int(server.settings.show("appendonly") == "yes"),
+        "aof_rewrite_in_progress": 0,
+        "aof_rewrite_scheduled": 0,
+        "aof_last_rewrite_time_sec": -1,
+        "aof_current_rewrite_time_sec": -1,
+        "aof_last_bgrewrite_status": "ok",
+        "aof_last_write_status": "err" if failing else "ok",
+        "aof_last_cow_size": 0,
+    }
+
+
+def _stats(server: "Server") -> Fields:
+    stats = server.stats
+    operations, bytes_in, bytes_out = stats.rates()
+    readers = [entry for entry in _entries() if _looks_up(entry)]
+    missed = sum(entry.missed for entry in readers)
+    lookups = LOOKUPS.further + sum(entry.calls for entry in readers)
+    return {
+        "total_connections_received": stats.connections,
+        "total_commands_processed": sum(entry.calls for entry in _entries()),
+        "instantaneous_ops_per_sec": int(operations),
+        "total_net_input_bytes": stats.bytes_in,
+        "total_net_output_bytes": stats.bytes_out,
+        "instantaneous_input_kbps": f"{bytes_in / 1024:.2f}",
+        "instantaneous_output_kbps": f"{bytes_out / 1024:.2f}",
+        "rejected_connections": stats.rejected_connections,
+        **dict.fromkeys(("sync_full", "sync_partial_ok", "sync_partial_err"), 0),
+        "expired_subkeys": server.keyspace.expired_fields,
+        "expired_keys": stats.expired_keys,
+        "expired_stale_perc": "0.00",
+        "expired_time_cap_reached_count": 0,
+        "evicted_keys": 0,
+        "evicted_clients": 0,
+        "client_output_buffer_limit_disconnections": stats.output_limit_disconnections,
+        "keyspace_hits": max(0, lookups - missed),
+        "keyspace_misses": missed,
+        "pubsub_channels": len(server.pubsub.channels.sessions),
+        "pubsub_patterns": len(server.pubsub.patterns.sessions),
+        "pubsubshard_channels": len(server.pubsub.shard_channels.sessions),
+        **dict.fromkeys(("latest_fork_usec", "total_forks", "migrate_cached_sockets"), 0),
+        "tracking_total_keys": 0,
+        "unexpected_error_replies": 0,
+        "total_error_replies": sum(stats.errors.values()),
+        "long_commands": stats.long_commands,
+        "loop_lag_microseconds": int(stats.loop_lag_seconds * 1_000_000),
+    }
+
+
+def _looks_up(entry: Command) -> bool:
+    """Whether the command counts for the hits and misses: readers do, and writers that read."""
+    reads = "readonly" in entry.flags or entry.name in ("getset", "getdel", "getex")
+    return reads and entry.touches_keys
+
+
+def _replication(server: "Server") -> Fields:
+    return {
+        "role": "master",
+        "connected_slaves": 0,
+        "master_failover_state": "no-failover",
+        "master_replid": server.run_id,
+        "master_replid2": "0" * 40,
+        "master_repl_offset": 0,
+        "second_repl_offset": -1,
+        "repl_backlog_active": 0,
+        "repl_backlog_size": server.settings.show("repl-backlog-size"),
+        "repl_backlog_first_byte_offset": 0,
+        "repl_backlog_histlen": 0,
+    }
+
+
+def _cpu(server: "Server") -> Fields:
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "used_cpu_sys": f"{own.ru_stime:.6f}",
+        "used_cpu_user": f"{own.ru_utime:.6f}",
+        "used_cpu_sys_children": f"{children.ru_stime:.6f}",
+        "used_cpu_user_children": f"{children.ru_utime:.6f}",
+    }
+
+
+def _modules(server: "Server") -> Fields:
+    return {}
+
+
+def _entries() -> Iterable[Command]:
+    for entry in TABLE.values():
+        yield entry
+        yield from entry.subcommands.values()
+
+
+def _commandstats(server: "Server") -> Fields:
+    return {
+        f"cmdstat_{entry.name}": (
+            f"calls={calls},usec={int(entry.seconds * 1e6)},"
+            f"usec_per_call={entry.seconds * 1e6 / max(calls, 1):.2f},"
+            f"rejected_calls={entry.rejected},failed_calls={entry.failed}"
+        )
+        for entry in _entries()
+        if (calls := entry.calls) or entry.rejected or entry.failed
+    }
+
+
+def _errorstats(server: "Server") -> Fields:
+    errors = sorted(server.stats.errors.items())
+    return {f"errorstat_{code.decode('latin-1')}": f"count={count}" for code, count in errors}
+
+
+_SHARES: Final = "latency-tracking-info-percentiles"
+
+
+def _latencystats(server: "Server") -> Fields:
+    if server.settings.show("latency-tracking") == "no":
+        return {}
+    shares = [float(word) for word in server.settings.show(_SHARES).split()]
+    return {
+        f"latency_percentiles_usec_{entry.name}": ",".join(
+            f"p{share:g}={percentile(entry, share):.3f}" for share in shares
+        )
+        for entry in _entries()
+        if entry.calls
+    }
+
+
+def percentile(entry: Command, share: float) -> float:
+    """The duration in microseconds that this share of the calls stayed below, to a power of two."""
+    needed = entry.calls * share / 100
+    seen = 0
+    for power, count in enumerate(entry.buckets):
+        seen += count
+        if count and seen >= needed:
+            return float(1 << power)
+    return 0.0
+
+
+def _cluster(server: "Server") -> Fields:
+    return {"cluster_enabled": 0}
+
+
+def _keyspace(server: "Server") -> Fields:
+    return {
+        f"db{database.index}": (
+            f"keys={database.live},expires={database.expiring},"
+            f"avg_ttl={average_ttl_ms(server.keyspace, database)}"
+        )
+        for database in server.keyspace.databases
+        if database.live
+    }
+
+
+def _store(server: "Server") -> Fields:
+    store = server.store
+    stats = store.stats
+    return {
+        "store_engine": store.engine.name,
+        "store_durability": server.options.durability,
+        "store_directory": server.options.dir,
+        "store_disk_files": server.disk.latest.files,
+        "store_disk_bytes": server.disk.latest.bytes,
+        "store_disk_free_bytes": server.disk.latest.free,
+        "store_pressure": store.engine.pressure(),
+        "store_batches": stats.batches,
+        "store_rows_written": stats.rows,
+        "store_write_seconds": f"{stats.seconds:.6f}",
+        "store_stalls": stats.stalls,
+        "store_threaded_batches": stats.threaded,
+        "store_failures": stats.failures,
+        "store_corruptions": server.stats.corruptions,
+        "store_damaged_places": len(server.stats.damages),
+        "store_batches_in_flight": len(store.inflight),
+        "store_accepts_writes": int(not server.dispatcher.guards.refusal),
+        "store_refusal": server.dispatcher.guards.refusal,
+    }
+
+
+def _cache(server: "Server") -> Fields:
+    keyspace = server.keyspace
+    return {
+        **tier_report.fields(server),
+        "meta_cache_entries": sum(len(database.cache) for database in keyspace.databases),
+        "meta_cache_bytes": sum(database.cached_bytes for database in keyspace.databases),
+        "meta_cache_limit_bytes": keyspace.cache_bytes,
+        "meta_cache_evictions": keyspace.cache_evictions,
+    }
+
+
+def _gc(server: "Server") -> Fields:
+    return {
+        "gc_backlog": server.housekeeper.reclaimer.backlog(),
+        "gc_reclaimed_rows": server.stats.reclaimed_rows,
+        "gc_active_expire": int(server.housekeeper.active_expire),
+    }
+
+
+_SECTIONS: Final[dict[str, tuple[str, Callable[["Server"], Fields]]]] = {
+    "server": ("Server", _server),
+    "clients": ("Clients", _clients),
+    "memory": ("Memory", _memory),
+    "persistence": ("Persistence", _persistence),
+    "stats": ("Stats", _stats),
+    "replication": ("Replication", _replication),
+    "cpu": ("CPU", _cpu),
+    "modules": ("Modules", _modules),
+    "commandstats": ("Commandstats", _commandstats),
+    "errorstats": ("Errorstats", _errorstats),
+    "latencystats": ("Latencystats", _latencystats),
+    "cluster": ("Cluster", _cluster),
+    "store": ("Store", _store),
+    "cache": ("Cache", _cache),
+    "gc": ("GC", _gc),
+    "keyspace": ("Keyspace", _keyspace),
+}
+
+_ALL: Final = set(_SECTIONS)
+_GROUPS: Final = {
+    "all": _ALL,
+    "everything": _ALL,
+    "default": _ALL - {"commandstats", "latencystats"},
+}

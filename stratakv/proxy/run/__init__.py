@@ -1,0 +1,1 @@
+"""From a request to its reply: dispatch, turns, long and blocking commands."""

@@ -1,0 +1,155 @@
+"""Guards: whatever is unusual about the server, a bit each.
+
+The dispatcher looks at `bits` once per command; while none is set, nothing here costs anything.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.observe.stats import monitor_line
+from stratakv.proxy.table.table import Command
+from stratakv.proxy.wire.requests import Request
+
+LOCKED: Final = 1
+"""A long command holds keys."""
+PAUSED: Final = 2
+"""CLIENT PAUSE."""
+WATCHED: Final = 4
+"""Somebody runs MONITOR."""
+READ_ONLY: Final = 8
+"""The store refuses writes."""
+READY: Final = 16
+"""A key has changed that a blocked client waits for."""
+
+
+class Guards:
+    """The bits, and the states behind them: a pause, the monitors, a store that refuses writes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, resume: Callable[[Session], None]) -> None:
+        self._loop = loop
+        self._resume = resume
+        self.bits = 0
+        self.refusal = ""
+        """Why the store refuses writes."""
+        self.refused_for_good = False
+        """Whether it will go on to refuse them: it is damaged."""
+        self.deletes_only = False
+        """Whether it refuses only those that may grow: the disk is full."""
+        self._monitors: list[Session] = []
+        self._paused: list[Session] = []
+        self._paused_until = 0.0
+        self._pauses_writes_only = False
+
+    def hold(self, session: Session) -> None:
+        """Let a session wait for the end of a pause."""
+        session.waiting = True
+        self._paused.append(session)
+
+    @property
+    def held(self) -> int:
+        """How many clients wait for the end of a pause."""
+        return len(self._paused)
+
+    def is_held(self, session: Session) -> bool:
+        """Whether a session waits for the end of a pause."""
+        return session in self._paused
+
+    def holds_back(self, session: Session, entry: Command, request: Request) -> bool:
+        """Whether the pause stops a command; ends a pause whose time is over."""
+        if time.monotonic() >= self._paused_until:
+            self.unpause()
+            return False
+        if self._pauses_writes_only:
+            return may_write(session, entry, request)
+        return True
+
+    def pause(self, seconds: float, *, writes_only: bool) -> None:
+        """CLIENT PAUSE: hold commands back; a running pause only ever gets longer and stricter."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+        self._pauses_writes_only = writes_only and (
+            self._pauses_writes_only or not self.bits & PAUSED
+        )
+        self.bits |= PAUSED
+        self._loop.call_later(seconds + 0.001, self._end_pause)
+
+    def _end_pause(self) -> None:
+        if self.bits & PAUSED and time.monotonic() >= self._paused_until:
+            self.unpause()
+
+    def unpause(self) -> None:
+        """Let everything go on that waited for the end of a pause."""
+        self.bits &= ~PAUSED
+        self._paused_until = 0.0
+        paused, self._paused = self._paused, []
+        for session in paused:
+            self._loop.call_soon(self._resume, session)
+
+    def lock(self, exist: bool) -> None:
+        """Whether there are locks on keys from now on."""
+        self.bits = self.bits | LOCKED if exist else self.bits & ~LOCKED
+
+    def refuse_writes(
+        self, reason: str | None, *, for_good: bool = False, deletes_only: bool = False
+    ) -> None:
+        """Refuse writes with that reason, or those that may grow; accept all again with None."""
+        self.refusal = reason or ""
+        self.refused_for_good = for_good
+        self.deletes_only = deletes_only and bool(reason)
+        self.bits = self.bits | READ_ONLY if reason else self.bits & ~READ_ONLY
+
+    def refuses(self, entry: Command) -> bool:
+        """Whether a command may not run because of the store."""
+        if not self.bits & READ_ONLY or not entry.is_write:
+            return False
+        return not self.deletes_only or "denyoom" in entry.flags
+
+    def watch(self, session: Session) -> None:
+        """MONITOR: show this session every command from now on."""
+        self._monitors.append(session)
+        self.bits |= WATCHED
+
+    def unwatch(self, session: Session) -> None:
+        """The session no longer monitors."""
+        if session in self._monitors:
+            self._monitors.remove(session)
+        if not self._monitors:
+            self.bits &= ~WATCHED
+
+    def show(self, session: Session, entry: Command, request: Request) -> None:
+        """Show a command to all monitors, and those that it has run as a unit."""
+        self.note(session, entry, request, 0)
+        lines, session.shown = session.shown, []
+        for monitor in self._monitors:
+            for line in lines:
+                if monitor is not session:
+                    monitor.push(line)
+                else:  # its own commands too, behind their replies
+                    self._loop.call_soon(monitor.push, line)
+
+    def note(
+        self, session: Session, entry: Command, request: Request, at: int, source: str = ""
+    ) -> None:
+        """Keep a command to be shown when the unit has ended, since units may begin anew.
+
+        `at` is where its own commands begin: a script stands before them, EXEC behind.
+        """
+        if "admin" in entry.flags:
+            return
+        line = monitor_line(session, request, source)
+        if "skip_monitor" in entry.flags:
+            session.shown.insert(at, line)
+        else:
+            session.shown.append(line)
+
+
+def may_write(session: Session, entry: Command, request: Request) -> bool:
+    """Whether a command may write: what Redis's replicas would hear of."""
+    if entry.is_write:
+        return True
+    if session.transaction is not None and "final" in entry.traits:
+        return any(may_write(session, *queued) for queued in session.transaction.queue)
+    scripting = session.server.scripting
+    return "replicates" in entry.traits and not scripting.is_read_only(entry.name, request)

@@ -1,0 +1,149 @@
+"""Turns: what all connections do between two polls of the event loop becomes one commit.
+
+The first event of a turn reads the clock and schedules the turn's end; at the end, everything that
+was written is one engine batch, and the replies leave when it is through. A connection whose
+commands touched no key does not wait for somebody else's commit.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable, misconf
+from stratakv.proxy.clients.session import Session
+from stratakv.proxy.wire import replies
+
+TURN_SECONDS: Final = 0.002
+"""How long pipelines run in a turn before what is left of them waits for the next."""
+PENDING_ROWS: Final = 20_000
+"""Rows that wait behind a slow commit before their writers are no longer read."""
+
+Held = list[tuple[Session, list[bytes], list[int]]]
+
+
+class Turns:
+    """Opens and ends turns; holds replies until their commit is written.
+
+    One batch is under way at a time. What the following turns write joins the next one, so a slow
+    disk makes larger groups; past `PENDING_ROWS` the writers are no longer read.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        keyspace: Keyspace,
+        on_failure: Callable[[StoreUnavailable], None],
+    ) -> None:
+        self._loop = loop
+        self.keyspace = keyspace
+        self._store = keyspace.store
+        self._on_failure = on_failure
+        self._store.on_failure = self._fail
+        self._active: dict[int, Session] = {}
+        self._held: Held = []
+        self._after_commit: list[Callable[[], None]] = []
+        self.open = False
+        self.moment = 0.0
+        """When the turn began, by the monotonic clock."""
+        self.commit_seconds = 0.0
+        self.commits = 0
+
+    def touch(self, session: Session) -> None:
+        """The session has output, or writes: see to it at the end of this turn."""
+        self._active[session.id] = session
+        if not self.open:
+            self.begin()
+
+    def begin(self) -> None:
+        """Start a turn: read the clock once, and end the turn after this round of events."""
+        self.open = True
+        self.moment = time.monotonic()
+        self.keyspace.clock.tick()
+        self._loop.call_soon(self.end)
+
+    def begin_background(self) -> None:
+        """Work of the server's own follows: it belongs to a turn like any other."""
+        if not self.open:
+            self.begin()
+
+    def end(self) -> None:
+        """Commit what was written, and let the replies go."""
+        self.open = False
+        self.keyspace.trim()
+        sessions, self._active = self._active, {}
+        if not self.keyspace.changed and not self._store.busy:
+            for session in sessions.values():
+                session.needs_commit = False
+                session.connection.flush()
+            return
+        for session in sessions.values():
+            if session.needs_commit or session.held:
+                self._hold(session)
+            else:
+                session.connection.flush()
+        if not self._store.busy:
+            self._commit()
+        elif len(self._store.pending) > PENDING_ROWS:
+            for session, _, _ in self._held:
+                session.connection.pause_for_commit()
+
+    def flush_now(self, then: Callable[[], None]) -> None:
+        """Commit everything decided so far; `then` runs when it is in the engine."""
+        self._after_commit.append(then)
+        if not self._store.busy:
+            self._commit()
+
+    def _hold(self, session: Session) -> None:
+        """Keep a session's replies until the commit that is being collected is through."""
+        self._held.append((session, session.out, session.marks))
+        session.out, session.marks = [], []
+        session.needs_commit = False
+        session.held += 1
+
+    def _commit(self) -> None:
+        """One batch out of everything that waits."""
+        held, self._held = self._held, []
+        then, self._after_commit = self._after_commit, []
+        started = time.perf_counter()
+
+        def done(error: StoreUnavailable | None) -> None:
+            self.commits += 1
+            self.commit_seconds += time.perf_counter() - started
+            if error is not None:
+                _refuse(held, error)
+            self._release(held)
+            for callback in then:
+                callback()
+            if not self._store.busy and (self._held or self._after_commit):
+                self._commit()
+
+        self.keyspace.commit(done)
+
+    def _release(self, held: Held) -> None:
+        for session, out, _ in held:
+            session.held -= 1
+            session.connection.send(out)
+            if not session.held:
+                session.connection.resume_after_commit()
+
+    def _fail(self, failure: StoreUnavailable) -> None:
+        """A batch was refused. What was decided since is forgotten with it, so its writers hear."""
+        _refuse(self._held, failure)
+        _refuse([(s, s.out, s.marks) for s in self._active.values()], failure)
+        try:
+            self.keyspace.abandon()
+        except Damaged as damaged:
+            failure = StoreDamaged(str(damaged))
+        self._on_failure(failure)
+
+
+def _refuse(held: Held, failure: StoreUnavailable) -> None:
+    """Put the reason in place of the replies of writers."""
+    refusal = misconf(str(failure), for_good=isinstance(failure, StoreDamaged))
+    line = replies.error(refusal.text)
+    for _, out, marks in held:
+        for mark in marks:
+            if mark < len(out):  # else CLIENT REPLY had muted it
+                out[mark] = line

@@ -1,0 +1,257 @@
+"""The command table: a line of Redis syntax per command, from which everything else follows.
+
+    @command("SADD key member [member ...]", "write denyoom fast")
+    def sadd(txn: Txn, key: bytes, *members: bytes) -> int:
+        '''Add members to a set.'''
+
+Name, arity, key positions, COMMAND's answer and the docs page come from that line. A handler whose
+first parameter is `txn` works on keys; one whose first is `session` works on the connection or the
+server.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from math import frexp
+from typing import Any, Final, TypeVar
+
+from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, claim
+from stratakv.encodings.keyspace.lookups import LOOKUPS
+
+Handler = Callable[..., Any]
+KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
+H = TypeVar("H", bound=Handler)
+
+_TOKEN = re.compile(r"\[|\]|\.\.\.|<|>|\||[^\s\[\]<>|]+")
+_KEY_WORDS: Final = frozenset({"key", "source", "destination", "newkey", "key1", "key2"})
+
+
+class Command:
+    """A command or subcommand: its facts, its handler and its statistics."""
+
+    def __init__(
+        self,
+        syntax: str,
+        flags: str,
+        handler: Handler,
+        *,
+        group: str,
+        keys: tuple[int, int, int] | None = None,
+        key_finder: KeyFinder | None = None,
+        arity: int | None = None,
+        since: str = "1.0.0",
+        container: bool = False,
+        traits: str = "",
+        constant: bytes | None = None,
+    ) -> None:
+        words = syntax.split()
+        depth = 2 if _names_subcommand(words) else 1
+        self.words = tuple(word.lower() for word in words[:depth])
+        self.name = "|".join(self.words)
+        self.syntax = syntax
+        self.summary = (inspect.getdoc(handler) or "").split("\n\n")[0].replace("\n", " ")
+        self.flags = frozenset(flags.split())
+        self.traits = frozenset(traits.split())
+        """Facts that COMMAND does not tell: `immediate` runs inside MULTI instead of being queued,
+        `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
+        `subscriber` is for subscribed clients too."""
+        self.constant = constant
+        """The reply to the bare command while nothing is unusual about the client or the server."""
+        self.handler = handler
+        self.group = group
+        self.since = since
+        self.container = container
+        self.subcommands: dict[bytes, Command] = {}
+        self.arity = arity if arity is not None else _arity(" ".join(words[depth:]), depth)
+        self.keys = keys if keys is not None else _key_positions(words[depth:], depth)
+        self.key_finder = key_finder
+        self.takes_session = _first_parameter(handler) == "session"
+        self.is_write = "write" in self.flags
+        self.touches_keys = self.keys[0] > 0 or key_finder is not None
+        self._touches_unnamed = not self.flags.isdisjoint(("write", "readonly")) or (
+            "replicates" in self.traits and "unit" in self.traits
+        )
+        self.min_args = abs(self.arity)
+        self.max_args = self.arity if self.arity > 0 else 1 << 30
+        self.reset_stats()
+
+    def reset_stats(self) -> None:
+        """Start counting anew (CONFIG RESETSTAT)."""
+        self.seconds = 0.0
+        self.rejected = 0
+        self.failed = 0
+        self.missed = 0
+        """Keys that were not there."""
+        self.buckets = [0] * 40
+        """Calls by duration: bucket n holds those below about 2**n microseconds."""
+
+    @property
+    def calls(self) -> int:
+        """How often the command ran."""
+        return sum(self.buckets)
+
+    def count(self, seconds: float, calls: int = 1) -> None:
+        """Count calls that took so long together."""
+        self.seconds += seconds
+        if calls:
+            self.buckets[frexp(seconds / calls * 1e6 + 0.5)[1]] += calls
+        if LOOKUPS.missed:
+            self.missed += LOOKUPS.missed
+            LOOKUPS.missed = 0
+
+    def find_keys(self, request: Sequence[bytes]) -> list[bytes]:
+        """The keys that a request names. Requires: its arity is right."""
+        if self.key_finder is not None:
+            return self.key_finder(request)
+        first, last, step = self.keys
+        if first == 0:
+            return []
+        stop = last if last >= 0 else len(request) + last
+        return list(request[first : stop + 1 : step])
+
+    def claim(self, request: Sequence[bytes]) -> Claim:
+        """What a request touches; one that reads or writes keys and names none, everything."""
+        keys = self.find_keys(request)
+        if keys:
+            return claim(keys)
+        return EVERYTHING if self._touches_unnamed else NOTHING
+
+
+TABLE: Final[dict[bytes, Command]] = {}
+"""Top-level commands by lower-case name."""
+
+
+def command(
+    syntax: str,
+    flags: str = "",
+    *,
+    keys: tuple[int, int, int] | None = None,
+    key_finder: KeyFinder | None = None,
+    arity: int | None = None,
+    since: str = "1.0.0",
+    traits: str = "",
+    constant: bytes | None = None,
+) -> Callable[[H], H]:
+    """Put a handler into the table.
+
+    `keys` is (first, last, step) and `arity` Redis's, where the syntax cannot tell them.
+    """
+
+    def register(handler: H) -> H:
+        entry = Command(
+            syntax,
+            flags,
+            handler,
+            group=handler.__module__.rsplit(".", 1)[-1],
+            keys=keys,
+            key_finder=key_finder,
+            arity=arity,
+            since=since,
+            traits=traits,
+            constant=constant,
+        )
+        _add(entry)
+        return handler
+
+    return register
+
+
+def container(name: str, flags: str = "", *, since: str = "1.0.0") -> None:
+    """Declare a command that only has subcommands, such as CLIENT."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    module = str(frame.f_back.f_globals["__name__"])
+    entry = Command(
+        f"{name} subcommand [argument ...]",
+        flags,
+        _container_handler,
+        group=module.rsplit(".", 1)[-1],
+        keys=(0, 0, 0),
+        since=since,
+        container=True,
+    )
+    entry.arity = -2
+    entry.min_args = 2
+    _add(entry)
+
+
+def _container_handler(session: Any, *args: bytes) -> None:
+    """A container."""
+
+
+def _add(entry: Command) -> None:
+    words = [word.encode() for word in entry.words]
+    if len(words) == 1:
+        assert words[0] not in TABLE, entry.name
+        TABLE[words[0]] = entry
+    else:
+        parent = TABLE[words[0]]
+        assert words[1] not in parent.subcommands, entry.name
+        parent.subcommands[words[1]] = entry
+
+
+def every_command() -> Iterator[Command]:
+    """All commands that can be called, subcommands included."""
+    for entry in TABLE.values():
+        if not entry.container:
+            yield entry
+        yield from entry.subcommands.values()
+
+
+def _names_subcommand(words: list[str]) -> bool:
+    """CLIENT LIST does, since CLIENT is in the table; XREADGROUP GROUP is a fixed word."""
+    if len(words) < 2 or words[0].lower().encode() not in TABLE:
+        return False
+    return re.fullmatch(r"[A-Z-]+", words[1]) is not None
+
+
+def _first_parameter(handler: Handler) -> str:
+    """The name of a handler's first parameter; compiled ones have no code object to ask."""
+    code = getattr(handler, "__code__", None)
+    if code is not None:
+        return str(code.co_varnames[0]) if code.co_varnames else ""
+    return next(iter(inspect.signature(handler).parameters), "")
+
+
+def _arity(syntax: str, depth: int) -> int:
+    """Redis's arity: the exact number of words, or minus the smallest number."""
+    required, exact, nesting = depth, True, 0
+    tokens = _TOKEN.findall(syntax)
+    alternatives = 0
+    in_choice = False
+    for token in tokens:
+        if token == "[":
+            nesting += 1
+            exact = False
+        elif token == "]":
+            nesting -= 1
+        elif token == "...":
+            exact = False
+        elif token == "<":
+            in_choice, alternatives = True, 0
+        elif token == ">":
+            in_choice = False
+            required += 1 if nesting == 0 else 0
+        elif token == "|":
+            alternatives += 1
+        elif nesting == 0 and not in_choice:
+            required += 1
+    return required if exact else -required
+
+
+def _key_positions(words: list[str], depth: int) -> tuple[int, int, int]:
+    """(first, last, step) from where the word `key` stands in the syntax."""
+    positions = [at for at, word in enumerate(words) if word.strip("[]") in _KEY_WORDS]
+    if not positions:
+        return (0, 0, 0)
+    first = positions[0] + depth
+    required = [at for at in positions if not words[at].startswith("[")]
+    optional = [at for at in positions if words[at].startswith("[")]
+    if optional:
+        tail = words[optional[0] :]
+        step = len([word for word in tail if word != "...]" and word != "..."])
+        ends_open = any("..." in word for word in tail)
+        if ends_open:
+            return (first, -1, step)
+    return (first, required[-1] + depth, 1)

@@ -1,0 +1,1 @@
+"""Bytes in, requests out; values in, bytes out. No sockets."""
