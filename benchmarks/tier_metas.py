@@ -25,7 +25,7 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.cache.address import parse_address
 from stratakv.storage.cache.link import Link
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 from stratakv.storage.store import Store
 from tests.harness.servers import RedisServer
 

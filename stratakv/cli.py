@@ -114,7 +114,7 @@ def _add_inspect(commands: Any) -> None:
 
 def run_inspect(parsed: argparse.Namespace) -> int:
     """`stratakv inspect DIR KEY`: 0 if there is such a key."""
-    from stratakv.encodings.upkeep.inspecting import inspect_directory
+    from stratakv.encodings.upkeep.inspect import inspect_directory
 
     key = os.fsencode(parsed.key)
     found = False
@@ -193,7 +193,7 @@ async def _serve(chosen: Options) -> int:
     try:
         await server.listen()
         await metrics.listen()
-        await server.tiering.verify()
+        await server.tier_control.verify()
         _tune_interpreter()
         print(f"ready port={server.port} http_port={metrics.port} pid={os.getpid()}", flush=True)
         await server.run()

@@ -4,7 +4,7 @@ import logging
 import resource
 
 from stratakv.options import Options
-from stratakv.storage.leveldb.leveldb import DESCRIPTOR_SHARE
+from stratakv.storage.leveldb.engine import DESCRIPTOR_SHARE
 
 log = logging.getLogger("stratakv")
 
@@ -14,7 +14,7 @@ RESERVED = 32
 
 def prepare(options: Options) -> None:
     """Raise the limit as far as the options need; where it cannot be, admit fewer clients."""
-    for_tables = 2 * options.max_open_files  # LevelDB's own, and those of storage/leveldb/tables.py
+    for_tables = 2 * options.max_open_files  # LevelDB's own, and those of deleted_tables.py
     wanted = options.maxclients + for_tables + RESERVED
     allowed = _raise_to(max(wanted, options.max_open_files * DESCRIPTOR_SHARE))
     if allowed < wanted:

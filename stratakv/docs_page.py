@@ -12,7 +12,7 @@ from stratakv import options
 from stratakv.differences import DIFFERENCES
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.commands.introspection import redis_group
-from stratakv.proxy.table.table import Command, every_command
+from stratakv.proxy.table.registry import Command, every_command
 
 _TITLES = {
     "connection": "Connection",

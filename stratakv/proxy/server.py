@@ -26,17 +26,17 @@ from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.events.notifications import Notifications
-from stratakv.proxy.jobs.background import Reencoding
 from stratakv.proxy.jobs.housekeeping import Housekeeper
-from stratakv.proxy.jobs.tiering import Tiering
+from stratakv.proxy.jobs.reencode_job import Reencoding
+from stratakv.proxy.jobs.tier_control import TierControl
 from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.dispatch import Dispatcher
-from stratakv.proxy.run.patience import Patience
+from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
-from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.contract import Engine
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 from stratakv.storage.leveldb.usage import DiskWatch
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
@@ -95,10 +95,10 @@ class Server:
         self.keyspace.string_limit = options.proto_max_bulk_len
         self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
         self.turns = Turns(loop, self.keyspace, self._store_failed)
-        self.patience = Patience(loop)
-        self.tiering = Tiering(self)
+        self.slices = Slices(loop)
+        self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
-        self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.patience)
+        self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
         self.pubsub = PubSub()
         self.notifications = Notifications(self.keyspace, self.pubsub)
         self.notifications.choose(options.notify_keyspace_events)
@@ -243,7 +243,7 @@ class Server:
         keyspace.cache_bytes = options.meta_cache_bytes
         keyspace.string_limit = options.proto_max_bulk_len
         keyspace.encodings.update(_encodings(options))
-        self.tiering.adjust(name)
+        self.tier_control.adjust(name)
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         """Run work on the engine in one of the store's threads."""
@@ -285,10 +285,10 @@ class Server:
             session.closing = True
             session.connection.close()
         await asyncio.sleep(0)
-        self.patience.stop()
+        self.slices.stop()
         while self.turns.open or self.store.busy:
             await asyncio.sleep(0.001)
-        self.tiering.close()
+        self.tier_control.close()
 
     def close(self) -> None:
         """Write the rest and let go of the store: the last thing that touches the engine."""
@@ -316,7 +316,7 @@ class Server:
         return (
             self.turns.open
             or self.store.busy
-            or self.patience.running > 0
+            or self.slices.running > 0
             or any(
                 session.backlog and not self.dispatcher.is_parked(session)
                 for session in self.sessions.values()

@@ -5,7 +5,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from stratakv.storage.engine import Rows
+from stratakv.storage.contract import Rows
 
 
 class MemoryView:

@@ -17,8 +17,8 @@ from operator import itemgetter
 from queue import SimpleQueue
 
 from stratakv.errors import StoreUnavailable
-from stratakv.storage.engine import Engine
-from stratakv.storage.heads import Heads
+from stratakv.storage.contract import Engine
+from stratakv.storage.queue_heads import Heads
 from stratakv.storage.threads import EngineThreads
 
 Done = Callable[[StoreUnavailable | None], None]

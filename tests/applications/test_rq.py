@@ -22,7 +22,7 @@ def queue(client: redis.Redis) -> Queue:
 
 
 def work_off(url: str) -> None:
-    """One worker over all queued jobs; it forks per job, as RQ does by default."""
+    """One worker over all queued jobs; it splits per job, as RQ does by default."""
     start = "from rq.cli import main; main()"
     run_to_end([sys.executable, "-c", start, "worker", "--burst", "--url", url], {})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.encodings.upkeep.check import check
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import Frame, WireClient

@@ -8,7 +8,7 @@ import pytest
 
 from stratakv.proxy import commands  # noqa: F401  # fills the table
 from stratakv.proxy.events.events import rule_of
-from stratakv.proxy.table.table import every_command
+from stratakv.proxy.table.registry import every_command
 from tests.commands.notification_scripts import SCRIPTS
 from tests.commands.scripts import parse
 from tests.harness.servers import RedisServer, StrataServer

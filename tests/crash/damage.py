@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
-from stratakv.proxy.table.table import TABLE
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.proxy.table.registry import TABLE
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 from stratakv.storage.leveldb.survey import survey, table_path
 from tests.encodings.fixtures import ENDLESS, Bench
 

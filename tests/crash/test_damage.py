@@ -16,8 +16,8 @@ from stratakv.encodings.upkeep.check import check_directory
 from stratakv.encodings.upkeep.damage import key_of
 from stratakv.encodings.upkeep.repair import recover, repair
 from stratakv.errors import Damaged, StoreUnavailable
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.formats import TableFile
-from stratakv.storage.leveldb.leveldb import LevelEngine
 from tests.crash.damage import SMALL, Rows, Sample, files_of, flip, harm, make_sample
 from tests.encodings.fixtures import ENDLESS
 

@@ -19,8 +19,8 @@ import pytest
 from stratakv.encodings.upkeep.check import check_directory
 from stratakv.encodings.upkeep.damage import key_of
 from stratakv.errors import StoreDamaged
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.formats import TableFile
-from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.leveldb.survey import is_own
 from tests.crash.damage import SMALL, Sample, files_of, flip, make_sample
 from tests.encodings.fixtures import ENDLESS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
-from stratakv.proxy.table.table import TABLE, Command
+from stratakv.proxy.table.registry import TABLE, Command
 
 SERVED: Final = frozenset(name.decode().upper() for name in TABLE)
 

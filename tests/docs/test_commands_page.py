@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from stratakv import docs_page
-from stratakv.proxy.table.table import every_command
+from stratakv.proxy.table.registry import every_command
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,19 +5,19 @@ from typing import Any
 
 from stratakv.clock import ManualClock
 from stratakv.encodings.keyspace.keyspace import Keyspace
-from stratakv.encodings.keyspace.patient import PatientTxn
+from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.types.strings.pieces import Pieces
-from stratakv.storage.engine import Engine
+from stratakv.storage.contract import Engine
 from stratakv.storage.store import Overlay, Store
 
 
 class Bench:
     """Operations on database 0, committed one by one.
 
-    With `patient` every operation runs over a PatientTxn, else only those that are too long.
+    With `patient` every operation runs over a LongTxn, else only those that are too long.
     `pauses` counts how often one offered to give way.
     """
 
@@ -54,9 +54,7 @@ class Bench:
     def _do_patiently(self, operation: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         self.long_runs += 1
         snapshot = self.keyspace.store.engine.snapshot()
-        txn = PatientTxn(
-            self.keyspace, self.keyspace.databases[0], snapshot, self._pause, self._write
-        )
+        txn = LongTxn(self.keyspace, self.keyspace.databases[0], snapshot, self._pause, self._write)
         try:
             value = operation(txn, *args)
             txn.apply()

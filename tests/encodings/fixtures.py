@@ -12,8 +12,8 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.upkeep.check import check
-from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.contract import Engine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
 

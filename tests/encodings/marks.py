@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from stratakv.storage.engine import Rows
+from stratakv.storage.contract import Rows
 from stratakv.storage.memory import MemoryEngine, MemoryView
 
 ENDLESS = b"\xff" * 8

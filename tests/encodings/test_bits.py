@@ -92,15 +92,15 @@ def test_large_values_breathe_between_chunks_and_give_the_same_answer() -> None:
     breaths: list[None] = []
     value = bytes(3 * CHUNK) + b"\x01"
 
-    def breathe() -> None:
+    def pause_if_due() -> None:
         breaths.append(None)
 
-    assert bitcount(value, breathe=breathe) == 1
+    assert bitcount(value, pause_if_due=pause_if_due) == 1
     assert len(breaths) == 3
-    assert bitpos(value, 1, breathe=breathe) == 3 * CHUNK * 8 + 7
+    assert bitpos(value, 1, pause_if_due=pause_if_due) == 3 * CHUNK * 8 + 7
     assert len(breaths) >= 5
     breaths.clear()
-    assert combined(b"NOT", [value], breathe) == b"\xff" * (3 * CHUNK) + b"\xfe"
+    assert combined(b"NOT", [value], pause_if_due) == b"\xff" * (3 * CHUNK) + b"\xfe"
     assert len(breaths) == 3
 
 

@@ -15,7 +15,7 @@ from stratakv.encodings.types.strings import strings
 from stratakv.encodings.types.zsets import zsets
 from stratakv.encodings.upkeep.check import check_directory
 from stratakv.errors import StoreUnavailable
-from stratakv.storage.engine import Rows
+from stratakv.storage.contract import Rows
 from tests.encodings.fixtures import Bench, level_bench
 
 NS = b"0:"

@@ -12,7 +12,7 @@ from stratakv.encodings.types.hashes.field_times import CONDITIONS
 from stratakv.encodings.types.keys import copying, keys
 from stratakv.encodings.upkeep.check import check
 from stratakv.encodings.upkeep.reclaim import STEP_ROWS, Reclaimer
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -9,10 +9,10 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.types.hashes import hashes
 from stratakv.encodings.types.sets import sets
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 from stratakv.encodings.types.strings import strings
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 
@@ -236,7 +236,7 @@ def scan(bench: Bench, wanted: int) -> list[bytes]:
 def _page(txn: Txn, cursor: int, wanted: int) -> list[object]:
     meta = txn.find(KEY)
     assert meta is not None
-    return list(members.page(txn, meta, cursor, wanted))
+    return list(member_rows.page(txn, meta, cursor, wanted))
 
 
 @pytest.mark.parametrize("wanted", [1, 7, 200, 1500])

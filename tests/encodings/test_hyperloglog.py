@@ -71,7 +71,7 @@ def test_a_packed_register_is_raised_and_never_lowered() -> None:
 @pytest.mark.parametrize("rising", [True, False])
 def test_sparse_opcodes_hold_what_was_raised(rising: bool) -> None:
     rng = random.Random(5)
-    editor = hll_sparse.Editor(hll_sparse.empty())
+    editor = hll_sparse.SparseEditor(hll_sparse.empty())
     wanted = bytearray(REGISTERS)
     indexes = [rng.randrange(REGISTERS) for _ in range(600)]
     for index in sorted(indexes) if rising else indexes:
@@ -82,7 +82,7 @@ def test_sparse_opcodes_hold_what_was_raised(rising: bool) -> None:
 
 
 def test_neighbours_of_one_value_become_one_opcode() -> None:
-    editor = hll_sparse.Editor(hll_sparse.empty())
+    editor = hll_sparse.SparseEditor(hll_sparse.empty())
     for index in (100, 102, 101, 103, 104):
         editor.raise_register(index, 3, 10_000)
     found = list(hll_sparse.opcodes(bytes(editor.raw)))
@@ -90,7 +90,7 @@ def test_neighbours_of_one_value_become_one_opcode() -> None:
 
 
 def test_a_sparse_form_without_room_is_left_alone() -> None:
-    editor = hll_sparse.Editor(hll_sparse.empty())
+    editor = hll_sparse.SparseEditor(hll_sparse.empty())
     assert editor.raise_register(500, 1, 4) is None
     assert bytes(editor.raw) == hll_sparse.empty()
 

@@ -13,8 +13,8 @@ from stratakv.encodings.types.keys import copying, keys
 from stratakv.encodings.types.lists import lists
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.upkeep.reclaim import Reclaimer
-from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.contract import Engine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -8,7 +8,7 @@ from stratakv.encodings.keyspace.keyspace import FREE_STEP, Keyspace
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable
-from stratakv.storage.engine import Rows
+from stratakv.storage.contract import Rows
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
 from tests.encodings.fixtures import Bench
@@ -295,7 +295,7 @@ def test_the_cache_of_an_emptied_database_is_freed_in_steps(bench: Bench) -> Non
     keyspace.flush(database)
     assert (database.cached_bytes, database.cache) == (0, {})
     turns = 0
-    while keyspace._cast_off:
+    while keyspace._leftovers:
         keyspace.trim()
         turns += 1
     assert turns == 5

@@ -71,11 +71,11 @@ def test_long_work_breathes_often() -> None:
     a, b = (bytes(rng.choices(b"acgt", k=10_000)) for _ in range(2))
     breaths = 0
 
-    def breathe() -> None:
+    def pause_if_due() -> None:
         nonlocal breaths
         breaths += 1
 
-    lcs_sequence(a, b, breathe)
+    lcs_sequence(a, b, pause_if_due)
     # A hundred million cells take about 40 ms, and a breath is meant for each of them.
     assert breaths > 40
 

@@ -11,7 +11,7 @@ from stratakv.encodings.types.keys import copying
 from stratakv.encodings.types.lists import lists
 from stratakv.encodings.upkeep.check import check
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stratakv.encodings.keyspace.patient import MANY
+from stratakv.encodings.keyspace.long_txn import MANY
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.hashes import hashes
 from stratakv.encodings.types.hyperloglog import hyperloglog
@@ -128,9 +128,9 @@ def test_the_cache_does_not_remember_what_was_deleted_or_written_in_bulk() -> No
 def test_listeners_hear_of_their_keys_alone() -> None:
     bench = Bench(MemoryEngine())
     heard: list[bytes] = []
-    signals = bench.keyspace.signals
+    watchers = bench.keyspace.watchers
     for key in (NAMES[7], b"elsewhere", KEY):
-        signals.listen(0, key, lambda database, key: heard.append(key))
+        watchers.listen(0, key, lambda database, key: heard.append(key))
     bench.do(strings.assign_all, PAIRS)
     bench.do(lambda txn: sets.add_all(txn, KEY, NAMES))
     bench.do(lambda txn: sets.remove(txn, KEY, NAMES[1:]))

@@ -22,7 +22,7 @@ from stratakv.encodings.types.strings.pieces import IN_PLACE_BYTES, Pieces
 from stratakv.encodings.upkeep.check import Checker
 from stratakv.encodings.upkeep.reclaim import Reclaimer
 from stratakv.errors import CommandError
-from stratakv.storage.engine import Snapshot
+from stratakv.storage.contract import Snapshot
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -9,13 +9,13 @@ import pytest
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
-from stratakv.encodings.rdb import lzf, packed, rdb, rdb_parts, rdb_reader, rdb_writer
+from stratakv.encodings.rdb import lzf, packed, parts, payloads, reader, writer
 from stratakv.encodings.rdb.crc64 import crc64
 from stratakv.encodings.rdb.packed import Malformed
 from stratakv.encodings.types.hashes import hashes
 from stratakv.encodings.types.lists import lists
 from stratakv.encodings.types.sets import sets
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 from stratakv.encodings.types.streams import stream_groups, streams
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.types.zsets import zsets
@@ -36,11 +36,11 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 
 def sealed(kind: int, body: bytes) -> bytes:
-    return bytes(rdb.seal(bytearray(bytes((kind,)) + body), nothing))
+    return bytes(payloads.seal(bytearray(bytes((kind,)) + body), nothing))
 
 
 def text(value: bytes) -> bytes:
-    return rdb_parts.encode_length(len(value)) + value
+    return parts.encode_length(len(value)) + value
 
 
 def content(txn: Txn) -> object:
@@ -54,7 +54,7 @@ def content(txn: Txn) -> object:
         return list(lists.elements(txn, meta))
     if meta.type == metas.ZSET:
         return sorted((row[len(meta.sub) :], row) for row in txn.scan_keys(*span(meta.sub)))
-    return sorted(members.each_pair(txn, meta))
+    return sorted(member_rows.each_pair(txn, meta))
 
 
 def span(prefix: bytes) -> tuple[bytes, bytes]:
@@ -212,9 +212,9 @@ def test_a_zipmap() -> None:
 
 
 @pytest.mark.parametrize("unpack", [packed.listpack, packed.ziplist, packed.zipmap, packed.intset])
-def test_cut_or_spoilt_bytes_never_do_worse_than_raise(unpack: rdb_reader.Unpack) -> None:
+def test_cut_or_spoilt_bytes_never_do_worse_than_raise(unpack: reader.Unpack) -> None:
     rng = random.Random(1)
-    samples: dict[rdb_reader.Unpack, bytes] = {
+    samples: dict[reader.Unpack, bytes] = {
         packed.listpack: packed_listpack(list(LISTPACK_ENTRIES.values())[:5]),
         packed.ziplist: packed_ziplist(list(ZIPLIST_ENTRIES.values())[:3]),
         packed.zipmap: b"\x02\x03foo\x03\x02bar..\x01k\x01\x00v\xff",
@@ -238,8 +238,8 @@ def test_cut_or_spoilt_bytes_never_do_worse_than_raise(unpack: rdb_reader.Unpack
 
 @pytest.mark.parametrize("length", [0, 63, 64, 16383, 16384, (1 << 32) - 1, 1 << 32, (1 << 64) - 1])
 def test_lengths_come_back(length: int) -> None:
-    raw = rdb_parts.encode_length(length)
-    assert rdb_parts.Reader(raw, 0, nothing).length() == length
+    raw = parts.encode_length(length)
+    assert parts.PayloadReader(raw, 0, nothing).length() == length
 
 
 @pytest.mark.parametrize(
@@ -256,8 +256,8 @@ def test_lengths_come_back(length: int) -> None:
     ],
 )
 def test_strings_are_written_as_redis_writes_them(value: bytes, raw: bytes) -> None:
-    assert rdb_parts.encode_string(value) == raw
-    assert rdb_parts.Reader(raw, 0, nothing).string() == value
+    assert parts.encode_string(value) == raw
+    assert parts.PayloadReader(raw, 0, nothing).string() == value
 
 
 PAIRS = packed_ziplist([b"\x01a", b"\xf2", b"\x01b", b"\x032.5"])
@@ -265,82 +265,82 @@ LISTPACKED_PAIRS = packed_listpack([b"\x81a", b"\x01", b"\x81b", b"\x832.5"])
 ELEMENTS = packed_ziplist([b"\x01x", b"\xf6"])
 
 OLDER: dict[str, tuple[bytes, object]] = {
-    "list": (sealed(rdb.LIST, b"\x02\x01x\xc0\x05"), [b"x", b"5"]),
-    "ziplist": (sealed(rdb.LIST_ZIPLIST, text(ELEMENTS)), [b"x", b"5"]),
-    "ziplists": (sealed(rdb.LIST_ZIPLISTS, b"\x02" + text(ELEMENTS) * 2), [b"x", b"5"] * 2),
+    "list": (sealed(payloads.LIST, b"\x02\x01x\xc0\x05"), [b"x", b"5"]),
+    "ziplist": (sealed(payloads.LIST_ZIPLIST, text(ELEMENTS)), [b"x", b"5"]),
+    "ziplists": (sealed(payloads.LIST_ZIPLISTS, b"\x02" + text(ELEMENTS) * 2), [b"x", b"5"] * 2),
     "nodes": (
-        sealed(rdb.LIST_NODES, b"\x02\x02" + text(packed_listpack([b"\x81x"])) + b"\x01\x015"),
+        sealed(payloads.LIST_NODES, b"\x02\x02" + text(packed_listpack([b"\x81x"])) + b"\x01\x015"),
         [b"x", b"5"],
     ),
     "zipmap": (
-        sealed(rdb.HASH_ZIPMAP, text(b"\x01\x01f\x01\x00v\xff")),
+        sealed(payloads.HASH_ZIPMAP, text(b"\x01\x01f\x01\x00v\xff")),
         [(b"f", b"v")],
     ),
-    "hash ziplist": (sealed(rdb.HASH_ZIPLIST, text(PAIRS)), [(b"a", b"1"), (b"b", b"2.5")]),
+    "hash ziplist": (sealed(payloads.HASH_ZIPLIST, text(PAIRS)), [(b"a", b"1"), (b"b", b"2.5")]),
     "hash listpack": (
-        sealed(rdb.HASH_LISTPACK, text(LISTPACKED_PAIRS)),
+        sealed(payloads.HASH_LISTPACK, text(LISTPACKED_PAIRS)),
         [(b"a", b"1"), (b"b", b"2.5")],
     ),
     "intset": (
-        sealed(rdb.SET_INTSET, text(struct.pack("<IIhh", 2, 2, -1, 7))),
+        sealed(payloads.SET_INTSET, text(struct.pack("<IIhh", 2, 2, -1, 7))),
         [(b"-1", b""), (b"7", b"")],
     ),
     "set listpack": (
-        sealed(rdb.SET_LISTPACK, text(packed_listpack([b"\x81a", b"\x05"]))),
+        sealed(payloads.SET_LISTPACK, text(packed_listpack([b"\x81a", b"\x05"]))),
         [(b"5", b""), (b"a", b"")],
     ),
 }
 
 ZSETS = {
-    "text": sealed(rdb.ZSET_TEXT, b"\x02\x01a\x011\x01b\x032.5"),
+    "text": sealed(payloads.ZSET_TEXT, b"\x02\x01a\x011\x01b\x032.5"),
     "binary": sealed(
-        rdb.ZSET, b"\x02\x01a" + struct.pack("<d", 1) + b"\x01b" + struct.pack("<d", 2.5)
+        payloads.ZSET, b"\x02\x01a" + struct.pack("<d", 1) + b"\x01b" + struct.pack("<d", 2.5)
     ),
-    "ziplist": sealed(rdb.ZSET_ZIPLIST, text(PAIRS)),
-    "listpack": sealed(rdb.ZSET_LISTPACK, text(LISTPACKED_PAIRS)),
+    "ziplist": sealed(payloads.ZSET_ZIPLIST, text(PAIRS)),
+    "listpack": sealed(payloads.ZSET_LISTPACK, text(LISTPACKED_PAIRS)),
 }
 
 
 @pytest.mark.parametrize("name", OLDER)
 def test_every_type_is_read(bench: Bench, name: str) -> None:
     payload, expected = OLDER[name]
-    bench.do(rdb_reader.restore, KEY, payload)
+    bench.do(reader.restore, KEY, payload)
     assert bench.do(content) == expected
 
 
 @pytest.mark.parametrize("name", ZSETS)
 def test_every_type_of_sorted_sets_is_read(bench: Bench, name: str) -> None:
-    bench.do(rdb_reader.restore, KEY, ZSETS[name])
+    bench.do(reader.restore, KEY, ZSETS[name])
     assert bench.do(zsets.scores, KEY, [b"a", b"b", b"c"]) == [1.0, 2.5, None]
     assert bench.do(zsets.rank, KEY, b"b") == 1
 
 
 def test_the_infinities_of_old_sorted_sets(bench: Bench) -> None:
-    bench.do(rdb_reader.restore, KEY, sealed(rdb.ZSET_TEXT, b"\x02\x01a\xfe\x01b\xff"))
+    bench.do(reader.restore, KEY, sealed(payloads.ZSET_TEXT, b"\x02\x01a\xfe\x01b\xff"))
     assert bench.do(zsets.scores, KEY, [b"a", b"b"]) == [float("inf"), float("-inf")]
 
 
 BAD = {
     "unknown type": (6, b""),
-    "no object": (rdb.STRING, b""),
-    "cut string": (rdb.STRING, b"\x05abc"),
-    "unknown string": (rdb.STRING, b"\xc4"),
-    "unknown length": (rdb.LIST, b"\x82"),
-    "LZF that is none": (rdb.STRING, b"\xc3\x02\x05\x20\x00"),
-    "LZF of half a gigabyte": (rdb.STRING, b"\xc3\x02\x81\0\0\0\xff\0\0\0\0\x00a"),
-    "empty list": (rdb.LIST, b"\x00"),
-    "empty set": (rdb.SET, b"\x00"),
-    "empty hash": (rdb.HASH, b"\x00"),
-    "empty zset": (rdb.ZSET, b"\x00"),
-    "empty nodes": (rdb.LIST_NODES, b"\x01\x02" + text(packed_listpack([]))),
-    "unknown node": (rdb.LIST_NODES, b"\x01\x03\x01a"),
-    "fewer elements than said": (rdb.LIST, b"\x03\x01a\x01b"),
-    "a member twice": (rdb.SET, b"\x02\x01a\x01a"),
-    "a field twice": (rdb.HASH, b"\x02\x01a\x01b\x01a\x01c"),
-    "a scored member twice": (rdb.ZSET, b"\x02" + (b"\x01a" + bytes(8)) * 2),
-    "a score that is no number": (rdb.ZSET, b"\x01\x01a" + struct.pack("<d", float("nan"))),
-    "an old score that is no number": (rdb.ZSET_TEXT, b"\x01\x01a\xfd"),
-    "a field without a value": (rdb.HASH_LISTPACK, text(packed_listpack([b"\x81a"]))),
+    "no object": (payloads.STRING, b""),
+    "cut string": (payloads.STRING, b"\x05abc"),
+    "unknown string": (payloads.STRING, b"\xc4"),
+    "unknown length": (payloads.LIST, b"\x82"),
+    "LZF that is none": (payloads.STRING, b"\xc3\x02\x05\x20\x00"),
+    "LZF of half a gigabyte": (payloads.STRING, b"\xc3\x02\x81\0\0\0\xff\0\0\0\0\x00a"),
+    "empty list": (payloads.LIST, b"\x00"),
+    "empty set": (payloads.SET, b"\x00"),
+    "empty hash": (payloads.HASH, b"\x00"),
+    "empty zset": (payloads.ZSET, b"\x00"),
+    "empty nodes": (payloads.LIST_NODES, b"\x01\x02" + text(packed_listpack([]))),
+    "unknown node": (payloads.LIST_NODES, b"\x01\x03\x01a"),
+    "fewer elements than said": (payloads.LIST, b"\x03\x01a\x01b"),
+    "a member twice": (payloads.SET, b"\x02\x01a\x01a"),
+    "a field twice": (payloads.HASH, b"\x02\x01a\x01b\x01a\x01c"),
+    "a scored member twice": (payloads.ZSET, b"\x02" + (b"\x01a" + bytes(8)) * 2),
+    "a score that is no number": (payloads.ZSET, b"\x01\x01a" + struct.pack("<d", float("nan"))),
+    "an old score that is no number": (payloads.ZSET_TEXT, b"\x01\x01a\xfd"),
+    "a field without a value": (payloads.HASH_LISTPACK, text(packed_listpack([b"\x81a"]))),
 }
 
 
@@ -348,7 +348,7 @@ BAD = {
 def test_bad_payloads_are_refused_and_change_nothing(bench: Bench, name: str) -> None:
     bench.do(strings.assign, KEY, b"as it was")
     with pytest.raises(CommandError) as caught:
-        bench.do(rdb_reader.restore, KEY, sealed(*BAD[name]))
+        bench.do(reader.restore, KEY, sealed(*BAD[name]))
     assert caught.value.text == errors.BAD_DUMP
     bench.txn.discard()
     assert bench.do(strings.find, KEY) == b"as it was"
@@ -357,14 +357,14 @@ def test_bad_payloads_are_refused_and_change_nothing(bench: Bench, name: str) ->
 @pytest.mark.parametrize("payload", [b"", b"\x00\x01a", b"\x01" * 10, b"\x00\x01a" + bytes(10)])
 def test_payloads_without_a_right_end_are_refused(bench: Bench, payload: bytes) -> None:
     with pytest.raises(CommandError) as caught:
-        bench.do(rdb_reader.restore, KEY, payload)
+        bench.do(reader.restore, KEY, payload)
     assert caught.value.text == errors.BAD_DUMP_FOOTER
 
 
 def test_a_payload_of_a_later_version_is_refused(bench: Bench) -> None:
-    raw = b"\x00\x01a" + (rdb.FIELD_TIMES_VERSION + 1).to_bytes(2, "little")
+    raw = b"\x00\x01a" + (payloads.FIELD_TIMES_VERSION + 1).to_bytes(2, "little")
     with pytest.raises(CommandError) as caught:
-        bench.do(rdb_reader.restore, KEY, raw + crc64(raw).to_bytes(8, "little"))
+        bench.do(reader.restore, KEY, raw + crc64(raw).to_bytes(8, "little"))
     assert caught.value.text == errors.BAD_DUMP_FOOTER
 
 
@@ -377,7 +377,7 @@ def test_random_changes_never_do_worse_than_an_error(bench: Bench) -> None:
         for _ in range(rng.randrange(1, 4)):
             body[rng.randrange(len(body))] = rng.randrange(256)
         try:
-            bench.do(rdb_reader.restore, KEY, sealed(body[0], bytes(body[1:])))
+            bench.do(reader.restore, KEY, sealed(body[0], bytes(body[1:])))
         except CommandError as error:
             assert error.text == errors.BAD_DUMP  # noqa: PT017  # many bad ones are good by chance
             bench.txn.discard()
@@ -402,9 +402,9 @@ OLD_STREAM = NODES + b"\x02\x06\x02" + GROUP + ONE_PENDING + CONSUMER + OWNED
 STATE = b"\x02\x06\x02\x05\x07\x05\x08\x03"
 NEW_STREAM = NODES + STATE + GROUP + b"\x01" + ONE_PENDING + CONSUMER
 STREAMS = {
-    "before 7.0": (rdb.STREAM_OLD, OLD_STREAM),
-    "7.0": (rdb.STREAM, NEW_STREAM + OWNED),
-    "7.2": (rdb.STREAM_SEEN, NEW_STREAM + bytes(8) + OWNED),
+    "before 7.0": (payloads.STREAM_OLD, OLD_STREAM),
+    "7.0": (payloads.STREAM, NEW_STREAM + OWNED),
+    "7.2": (payloads.STREAM_SEEN, NEW_STREAM + bytes(8) + OWNED),
 }
 
 
@@ -433,7 +433,7 @@ def streamed(txn: Txn) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_type_of_streams_is_read(bench: Bench, name: str) -> None:
-    bench.do(rdb_reader.restore, KEY, sealed(*STREAMS[name]))
+    bench.do(reader.restore, KEY, sealed(*STREAMS[name]))
     entries, state, groups, pending, consumers = bench.do(lambda txn: [streamed(txn)])[0]
     first, last = 5 << 64 | 7, 6 << 64 | 2
     assert entries == [(first, [b"f", b"one"]), (last, [b"g", b"two", b"h", b""])]
@@ -445,10 +445,10 @@ def test_every_type_of_streams_is_read(bench: Bench, name: str) -> None:
 
 
 def test_a_stream_comes_back(bench: Bench) -> None:
-    bench.do(rdb_reader.restore, KEY, sealed(*STREAMS["7.0"]))
-    payload = bench.do(rdb_writer.dump, KEY)
+    bench.do(reader.restore, KEY, sealed(*STREAMS["7.0"]))
+    payload = bench.do(writer.dump, KEY)
     before = bench.do(lambda txn: [streamed(txn)])
-    bench.do(rdb_reader.restore, KEY, payload)
+    bench.do(reader.restore, KEY, payload)
     assert bench.do(lambda txn: [streamed(txn)]) == before
 
 
@@ -481,7 +481,7 @@ BAD_STREAMS = {
 @pytest.mark.parametrize("name", BAD_STREAMS)
 def test_bad_streams_are_refused(bench: Bench, name: str) -> None:
     with pytest.raises(CommandError) as caught:
-        bench.do(rdb_reader.restore, KEY, sealed(rdb.STREAM, BAD_STREAMS[name]))
+        bench.do(reader.restore, KEY, sealed(payloads.STREAM, BAD_STREAMS[name]))
     assert caught.value.text == errors.BAD_DUMP
 
 
@@ -490,7 +490,7 @@ def test_bad_streams_are_refused(bench: Bench, name: str) -> None:
 
 def test_an_expire_time_is_set(bench: Bench) -> None:
     later = bench.clock.now_ms + 1000
-    bench.do(rdb_reader.restore, KEY, OLDER["list"][0], later)
+    bench.do(reader.restore, KEY, OLDER["list"][0], later)
     meta = bench.meta(KEY)
     assert meta is not None
     assert meta.expire_ms == later
@@ -498,7 +498,7 @@ def test_an_expire_time_is_set(bench: Bench) -> None:
 
 def test_what_has_expired_is_no_key(bench: Bench) -> None:
     bench.do(strings.assign, KEY, b"old")
-    bench.do(rdb_reader.restore, KEY, OLDER["list"][0], bench.clock.now_ms - 1)
+    bench.do(reader.restore, KEY, OLDER["list"][0], bench.clock.now_ms - 1)
     assert bench.meta(KEY) is None
 
 
@@ -512,21 +512,21 @@ def test_collections_come_back(encoding: int, count: int) -> None:
     bench.do(zsets.add, b"zset", [(number / 7, name) for number, name in enumerate(names)])
     bench.do(lists.create, b"list", names)
     for key in (b"set", b"hash", b"zset", b"list"):
-        payload = bench.do(rdb_writer.dump, key)
-        bench.do(rdb_reader.restore, KEY, payload)
+        payload = bench.do(writer.dump, key)
+        bench.do(reader.restore, KEY, payload)
         assert bench.rows(KEY) == bench.rows(key)
-        assert bench.do(rdb_writer.dump, KEY) == payload
+        assert bench.do(writer.dump, KEY) == payload
 
 
 def test_no_key_has_no_payload(bench: Bench) -> None:
-    assert bench.do(rdb_writer.dump, b"absent") is None
+    assert bench.do(writer.dump, b"absent") is None
 
 
 def test_a_large_payload_gives_way() -> None:
     bench = Bench(MemoryEngine())
     bench.do(strings.assign, KEY, random.Random(1).randbytes(300_000))
-    payload = bench.do(rdb_writer.dump, KEY)
+    payload = bench.do(writer.dump, KEY)
     assert bench.long_runs == 1
-    bench.do(rdb_reader.restore, b"copy", payload)
+    bench.do(reader.restore, b"copy", payload)
     assert bench.long_runs == 2
     assert bench.pauses > 2

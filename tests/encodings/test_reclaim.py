@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from stratakv.encodings.keyspace.patient import SPILL_ROWS, PatientTxn
+from stratakv.encodings.keyspace.long_txn import SPILL_ROWS, LongTxn
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.upkeep.reclaim import COMPACT_ROWS, READ_ROWS, STEP_ROWS, Reclaimer
@@ -202,7 +202,7 @@ def test_a_large_range_is_queued_for_compaction(bench: Bench) -> None:
 def test_metas_are_compacted_when_most_were_deleted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.encodings.keyspace.keyspace.THINNED_ROWS", 20)
+    monkeypatch.setattr("stratakv.encodings.keyspace.keyspace.SPARSE_ROWS", 20)
     keys = [b"%d" % number for number in range(60)]
     for key in keys:
         bench.make_set(key, 1)
@@ -225,8 +225,8 @@ def test_metas_are_compacted_when_most_were_deleted(
 # what long commands are writing
 
 
-def patient(bench: Bench) -> PatientTxn:
-    return PatientTxn(
+def patient(bench: Bench) -> LongTxn:
+    return LongTxn(
         bench.keyspace,
         bench.database,
         bench.engine.snapshot(),
@@ -235,7 +235,7 @@ def patient(bench: Bench) -> PatientTxn:
     )
 
 
-def build(txn: PatientTxn, count: int) -> None:
+def build(txn: LongTxn, count: int) -> None:
     meta = txn.create(b"built", metas.SET, count)
     for number in range(count):
         txn.put(meta.sub + b"%d" % number, b"")
@@ -342,7 +342,7 @@ def test_databases_may_be_swapped_between_two_steps(bench: Bench) -> None:
     assert not any(row.startswith(b"g#") for row in bench.rows())
 
 
-# fences
+# edges
 
 
 def test_a_large_dead_range_keeps_its_outermost_rows_until_it_is_compacted(bench: Bench) -> None:
@@ -379,7 +379,7 @@ def test_many_new_keys_in_one_long_unit_are_marked_once_each(bench: Bench) -> No
         bench.store.submit(batch, lambda error: None)
 
     snapshot = bench.engine.snapshot()
-    txn = PatientTxn(bench.keyspace, bench.database, snapshot, lambda: None, write)
+    txn = LongTxn(bench.keyspace, bench.database, snapshot, lambda: None, write)
     for number in range(SPILL_ROWS):
         meta = txn.create(b"set%d" % number, metas.SET, 2)
         txn.put(meta.sub + b"a", b"")

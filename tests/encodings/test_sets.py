@@ -11,7 +11,7 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.hashes import hashes
 from stratakv.encodings.types.sets import sets
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

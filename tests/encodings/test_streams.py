@@ -17,7 +17,7 @@ from stratakv.encodings.types.streams.stream_groups import Group
 from stratakv.encodings.types.streams.streams import MAX_ID, State, Trim
 from stratakv.encodings.upkeep.check import check
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -10,7 +10,7 @@ from stratakv.encodings.types.sets import sets
 from stratakv.encodings.types.strings import bitmaps, lcs, strings
 from stratakv.encodings.types.strings.bits import FieldAction, FieldOp, FieldType, Overflow
 from stratakv.errors import CommandError
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 
@@ -228,7 +228,7 @@ def test_a_long_comparison_turns_patient(engine: MemoryEngine | LevelEngine) -> 
 
     def length(txn: Txn) -> int:
         a, b = strings.prepare_lcs(txn, strings.common_pair(txn, b"a", b"b"))
-        return lcs.lcs_length(a, b, txn.breathe)
+        return lcs.lcs_length(a, b, txn.pause_if_due)
 
     assert bench.do(length) == 5999
     assert bench.long_runs == 1

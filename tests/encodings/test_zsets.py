@@ -14,7 +14,7 @@ from stratakv.encodings.types.zsets import zset_algebra, zset_order, zset_ranges
 from stratakv.encodings.types.zsets.zset_ranges import LexRange, Query, RankRange, ScoreRange
 from stratakv.encodings.types.zsets.zsets import AddRule, Scored
 from stratakv.errors import CommandError, Corrupt
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
 

@@ -259,7 +259,7 @@ def test_who_has_not_authenticated_gets_redis_s_small_limits(
     said = answer(server, data)
     server.kill9()
     parser = RequestParser()
-    parser.stranger = True
+    parser.unauthenticated = True
     assert parser.receive(data) == []
     assert parser.error is not None
     assert b"-" + parser.error.text + b"\r\n" == said
@@ -267,7 +267,7 @@ def test_who_has_not_authenticated_gets_redis_s_small_limits(
 
 def test_a_stranger_s_requests_within_the_limits_are_read() -> None:
     parser = RequestParser()
-    parser.stranger = True
+    parser.unauthenticated = True
     data = encode(*[b"x" * 16384] * 10)
     assert [len(request) for request in parser.receive(data)] == [10]
 

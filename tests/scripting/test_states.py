@@ -10,7 +10,7 @@ import pytest
 
 import stratakv.proxy.server  # noqa: F401  # the modules of scripts are loaded by it
 from stratakv.options import Options
-from stratakv.proxy.scripting.runs import Run, Work
+from stratakv.proxy.scripting.runs import Run, WorkMeter
 from stratakv.proxy.scripting.runtime import Lua, OutOfMemory, ScriptError
 from tests.harness.servers import StrataServer
 from tests.harness.wire import WireClient
@@ -22,7 +22,7 @@ class LonelyRun(Run):
     """A script without a server. From redis.call('begin') on it ends at its third pause."""
 
     def __init__(self) -> None:
-        Work.__init__(self, b"script", "eval")
+        WorkMeter.__init__(self, b"script", "eval")
         self.failures = []
         self.failed = False
         self.calls: list[bytes] = []

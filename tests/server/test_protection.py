@@ -14,7 +14,7 @@ from tests.harness.wire import WireClient, encode
 
 PLACES = ("--bind", "0.0.0.0")
 OTHER_LOOPBACK = "127.0.0.2"
-"""Not the machine's usual loopback address: Redis takes such a client for a stranger too."""
+"""Not the machine's usual loopback address: Redis takes such a client for a unauthenticated too."""
 
 
 def own_address() -> str:

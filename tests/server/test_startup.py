@@ -14,7 +14,7 @@ import pytest
 from stratakv.clock import ManualClock
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.layout import rows
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.store import Store
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import HANG_S

@@ -23,7 +23,7 @@ from stratakv.options import Options
 from stratakv.proxy import server as server_module
 from stratakv.proxy.observe.metrics import MetricsServer
 from stratakv.proxy.server import Server
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import HANG_S, loop_until
@@ -94,13 +94,13 @@ class Inside:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.metrics = MetricsServer(server)
-        self._serving: asyncio.Task[None] | None = None
+        self._unblocking: asyncio.Task[None] | None = None
         self._writers: list[asyncio.StreamWriter] = []
 
     async def start(self) -> None:
         await self.server.listen()
         await self.metrics.listen()
-        self._serving = asyncio.create_task(self.server.run())
+        self._unblocking = asyncio.create_task(self.server.run())
 
     async def send(self, *requests: bytes) -> asyncio.StreamReader:
         """Send requests, words between spaces; nobody reads but who wants to."""
@@ -119,9 +119,9 @@ class Inside:
             await reader.readuntil(b"all-done\r\n")
 
     async def stop(self) -> None:
-        assert self._serving is not None
+        assert self._unblocking is not None
         self.server.stopping.set()
-        await self._serving
+        await self._unblocking
         self.metrics.close()
         self.server.close()
         for _ in range(20):  # whoever comes too late comes now
@@ -181,9 +181,9 @@ async def test_long_work_that_does_not_end_lets_go_of_the_engine(
         unread = [await inside.send(*[b"HGETALL h"] * 20) for _ in range(3)]
         await inside.send(b"EVAL while\ttrue\tdo\tredis.call('INCR',KEYS[1])\tend 1 n")
         await inside.send(b"SUNIONSTORE d h", b"STRATA REENCODE * 1")
-        await loop_until(lambda: inside.server.patience.running >= 4)
+        await loop_until(lambda: inside.server.slices.running >= 4)
         await inside.stop()
-        assert inside.server.patience.running == 0
+        assert inside.server.slices.running == 0
         assert engine.faults == []
         assert rows.meta_row(b"0:", b"n") not in engine.scan_keys(b"m", b"n")
         assert unread

@@ -1,4 +1,4 @@
-"""The contract of `stratakv.storage.engine`, held by every engine."""
+"""The contract of `stratakv.storage.contract`, held by every engine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stratakv.errors import StoreUnavailable
-from stratakv.storage.engine import Engine
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions, middle_of
+from stratakv.storage.contract import Engine
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions, middle_of
 from stratakv.storage.memory import MemoryEngine
 
 ENDLESS = b"\xff" * 8
@@ -160,7 +160,7 @@ def test_the_pieces_of_a_range_are_the_whole_of_it(engine: Engine) -> None:
 def test_leveldb_compacts_a_large_range_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stratakv.storage.leveldb.leveldb.PIECE_BYTES", 1 << 20)
+    monkeypatch.setattr("stratakv.storage.leveldb.engine.PIECE_BYTES", 1 << 20)
     engine = LevelEngine(tmp_path / "db", LevelOptions(write_buffer=1 << 20))
     noise = random.Random(3)
     for start in range(0, 6000, 1000):

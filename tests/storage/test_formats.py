@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.errors import StoreUnavailable
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 from stratakv.storage.leveldb.formats import (
     Broken,
     Table,
@@ -21,7 +22,6 @@ from stratakv.storage.leveldb.formats import (
     uncompress,
     write_record,
 )
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
 from stratakv.storage.leveldb.survey import is_database, log_path, survey, table_path
 
 

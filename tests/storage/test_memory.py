@@ -15,7 +15,7 @@ ROWS_MB = 64
 SCRIPT = """
 import random, sys
 from pathlib import Path
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 
 def own_kb():
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -11,7 +11,7 @@ import pytest
 
 from stratakv.errors import StoreUnavailable
 from stratakv.storage import store as store_module
-from stratakv.storage.engine import Rows
+from stratakv.storage.contract import Rows
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import (
     INLINE_ROWS,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
-from stratakv.storage.leveldb.tables import OpenTables
+from stratakv.storage.leveldb.deleted_tables import OpenTables
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="open files are seen in /proc")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stratakv.storage.leveldb.leveldb import LevelEngine, LevelOptions
+from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 from stratakv.storage.leveldb.usage import DiskWatch, Level, parse_levels
 
 STATS = """

@@ -17,8 +17,8 @@ from stratakv.encodings.keyspace.zset_marks import (
     FOREIGN,
     NAME,
     judge,
+    mark_near,
     names_in,
-    witness_of,
 )
 from stratakv.storage.cache.contract import NoCache
 from stratakv.storage.cache.slots import slot_of
@@ -257,7 +257,7 @@ def test_a_store_from_before_the_mark_is_marked(
     redis: RedisServer, strata: StrataServer, tmp_path: Path
 ) -> None:
     from stratakv.encodings.layout import rows
-    from stratakv.storage.leveldb.leveldb import LevelEngine
+    from stratakv.storage.leveldb.engine import LevelEngine
 
     strata.stop()
     engine = LevelEngine(tmp_path / "strata")
@@ -305,9 +305,9 @@ def test_marks_are_spread_over_a_cluster() -> None:
     assert names_in(NoCache()) == (NAME,)
     for number in range(1000):
         name = b"c#0:%d" % number
-        witness = witness_of(FakeCluster(), (b"ZCARD", name))
-        assert witness in names
-        assert slot_of(witness) <= slot_of(name) or slot_of(name) < slots[0]
+        sample_row = mark_near(FakeCluster(), (b"ZCARD", name))
+        assert sample_row in names
+        assert slot_of(sample_row) <= slot_of(name) or slot_of(name) < slots[0]
 
 
 def test_marks_are_judged() -> None:

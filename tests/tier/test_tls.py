@@ -27,7 +27,7 @@ def openssl(directory: Path, *words: str) -> None:
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An authority, a server for 127.0.0.1, a client, and an authority that signed nothing."""
     directory = tmp_path_factory.mktemp("certificates")
-    for name in ("ca", "stranger"):
+    for name in ("ca", "unauthenticated"):
         made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2")
         openssl(
             directory,
@@ -111,7 +111,7 @@ def _speak_without_certificate(tier: TlsRedis, certificates: Path) -> None:
 @pytest.mark.parametrize(
     ("ca", "shown", "reason"),
     [
-        ("stranger", True, "CERTIFICATE_VERIFY_FAILED"),
+        ("unauthenticated", True, "CERTIFICATE_VERIFY_FAILED"),
         ("nosuch", True, "No such file"),
         ("ca", False, ""),
     ],

@@ -11,8 +11,8 @@ from typing import Any
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.cursors import Cursors
-from stratakv.encodings.keyspace.signals import KeySignals
-from stratakv.encodings.keyspace.tier import Tier
+from stratakv.encodings.keyspace.tier_state import Tier
+from stratakv.encodings.keyspace.watchers import KeyWatchers
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.policies import Policy
@@ -22,10 +22,10 @@ from stratakv.storage.store import Done, Store
 VERSION_LEASE_US = 60_000_000
 """How far ahead of use the version mark is persisted: one extra row a minute, not one a key."""
 
-THINNED_ROWS = 5000
+SPARSE_ROWS = 5000
 """Deleted rows that make their range worth compacting, if no more are left in it: whoever looks for
 the first row that is left steps over each of them, 3 ms for so many."""
-THINNED_RANGES = 10_000
+SPARSE_RANGES = 10_000
 """Collections whose deleted rows are counted."""
 
 TRIM_EVERY = 16
@@ -171,10 +171,10 @@ class Database:
 
     def forget(self) -> dict[bytes, Meta]:
         """Empty the cache and whatever waits for the commit; returns what was cached."""
-        cast_off, self.cache = self.cache, {}
+        free_later, self.cache = self.cache, {}
         self.dirty.clear()
         self.cached_bytes = 0
-        return cast_off
+        return free_later
 
     def exchange(self, other: "Database") -> None:
         """Swap everything but the numbers."""
@@ -254,23 +254,23 @@ class Keyspace:
             database.load_counts(store)
             database.born = store.mark() if self._is_new else None
         self.cursors = Cursors()
-        self.witnesses: dict[bytes, tuple[bytes, bool]] = {}
+        self.sample_rows: dict[bytes, tuple[bytes, bool]] = {}
         """A row of collections without a count, and whether it was found from the end."""
         self.windows: dict[tuple[bytes, int, int], tuple[Meta, list[bytes]]] = {}
         """Ranges of lists that were read lately, with the meta that they are right for."""
-        self.forks: dict[bytes, Any] = {}
+        self.splits: dict[bytes, Any] = {}
         """What sampling.py has learned of the shape of large collections."""
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self._turns = 0
         self._trimming = False
-        self._cast_off: list[Any] = []
-        """See `cast_off`."""
-        store.on_leftovers = self.cast_off
-        self.signals = KeySignals()
+        self._leftovers: list[Any] = []
+        """See `free_later`."""
+        store.on_leftovers = self.free_later
+        self.watchers = KeyWatchers()
         self.on_event: Callable[[int, str, str, bytes], None] | None = None
         """Called with (database, class, event, key) of what commands did, if anybody listens."""
-        self.thinned: deque[tuple[bytes, bytes]] = deque(maxlen=64)
+        self.sparse_ranges: deque[tuple[bytes, bytes]] = deque(maxlen=64)
         """Ranges in which many rows were deleted: worth compacting."""
         self._deleted: dict[bytes, int] = {}
         """By the prefix of a collection's rows: how many of them were deleted one by one."""
@@ -391,24 +391,24 @@ class Keyspace:
                 database.counts_changed = False
                 pending[rows.LIVE + database.ns] = rows.U64.pack(database.live)
                 pending[rows.EXPIRING + database.ns] = rows.U64.pack(database.expiring)
-                if database.deleted > max(THINNED_ROWS, database.live):
+                if database.deleted > max(SPARSE_ROWS, database.live):
                     database.deleted = 0
-                    self.thin(rows.META + database.ns)
+                    self.note_sparse(rows.META + database.ns)
 
-    def thin(self, prefix: bytes) -> None:
+    def note_sparse(self, prefix: bytes) -> None:
         """Have the rows that begin with that compacted: most of them were deleted."""
         span = prefix, rows.end_of(prefix)
-        if span not in self.thinned:
-            self.thinned.append(span)
+        if span not in self.sparse_ranges:
+            self.sparse_ranges.append(span)
 
     def note_deleted(self, prefixes: tuple[bytes, ...], gone: int, left: int) -> None:
         """Rows that begin with each of these were deleted one by one; about so many are left."""
         deleted = self._deleted.pop(prefixes[0], 0) + gone
-        if deleted > max(THINNED_ROWS, left):
+        if deleted > max(SPARSE_ROWS, left):
             for prefix in prefixes:
-                self.thin(prefix)
+                self.note_sparse(prefix)
             return
-        if len(self._deleted) >= THINNED_RANGES:
+        if len(self._deleted) >= SPARSE_RANGES:
             del self._deleted[next(iter(self._deleted))]
         self._deleted[prefixes[0]] = deleted
 
@@ -418,7 +418,7 @@ class Keyspace:
         Called at the end of every turn: reads fill the cache as well as writes do.
         """
         self._turns += 1
-        if self._cast_off:
+        if self._leftovers:
             self.free_some()
         if self._turns % TRIM_EVERY and not self._trimming:
             return
@@ -429,36 +429,36 @@ class Keyspace:
             largest = max(self.databases, key=lambda database: database.cached_bytes)
             self.cache_evictions += largest.evict(total - enough)
 
-    def cast_off(self, many: dict[Any, Any] | list[Any]) -> None:
+    def free_later(self, many: dict[Any, Any] | list[Any]) -> None:
         """Free a list or dictionary of very many things little by little.
 
         Nobody may use it any more. To free a full cache of metas at once took 70 ms.
         """
-        self._cast_off.append(many)
+        self._leftovers.append(many)
 
     def free_some(self) -> bool:
         """Free some of what was cast off; says whether there is more."""
-        if not self._cast_off:
+        if not self._leftovers:
             return False
-        many = self._cast_off[-1]
+        many = self._leftovers[-1]
         if isinstance(many, list):
             del many[-FREE_STEP:]
         else:
             for _ in range(min(len(many), FREE_STEP)):
                 many.popitem()
         if not many:
-            self._cast_off.pop()
-        return bool(self._cast_off)
+            self._leftovers.pop()
+        return bool(self._leftovers)
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
         if not database.live:
             return
-        self.signals.emit(database.index, self._listened_live_keys(database))
+        self.watchers.emit(database.index, self._listened_live_keys(database))
         old = database.ns
         self.dropped[old] = self._rows_of_young(database)
         database.born = self.store.mark()
-        self.cast_off(database.forget())
+        self.free_later(database.forget())
         self._namespaces += 1
         database.ns = rows.namespace(database.index, self._namespaces)
         database.live = database.expiring = database.deleted = 0
@@ -497,17 +497,17 @@ class Keyspace:
         listened = [
             (base, key)
             for base in (first, second)
-            for key in self.signals.keys_of(base.index)
+            for key in self.watchers.keys_of(base.index)
             if any(one.is_live(self, key) for one in (first, second))
         ]
         first.exchange(second)
         self._save_names()
         for base, key in listened:
-            self.signals.emit(base.index, [key])
+            self.watchers.emit(base.index, [key])
 
     def _listened_live_keys(self, database: Database) -> list[bytes]:
         """Live keys of a database that somebody listens to."""
-        return [key for key in self.signals.keys_of(database.index) if database.is_live(self, key)]
+        return [key for key in self.watchers.keys_of(database.index) if database.is_live(self, key)]
 
     def probe(self) -> None:
         """See whether the engine can be written; raises `StoreUnavailable`."""

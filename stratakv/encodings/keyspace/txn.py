@@ -5,17 +5,17 @@ them, its own writes included, and writes only into the Txn; `apply` hands the w
 when the function has returned, `discard` drops them when it raised.
 
 A Txn runs on the event loop, so it may touch only `ROW_BUDGET` rows. Past that it raises `TooLong`,
-and the dispatcher runs the same function again over a `PatientTxn`, which can pause (see
-patient.py). An operation is therefore pure until it returns.
+and the dispatcher runs the same function again over a `LongTxn`, which can pause (see
+long_txn.py). An operation is therefore pure until it returns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.keyspace import Database, Keyspace
-from stratakv.encodings.keyspace.lookups import LOOKUPS
-from stratakv.encodings.keyspace.tier import Change, Changes, Kind, Request
+from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryKind, KeyChange
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, ZSET, Extra, Meta
 from stratakv.errors import wrong_type
@@ -30,7 +30,7 @@ Row = TypeVar("Row")
 
 
 class TooLong(Exception):
-    """The command needs more rows than one turn of the loop allows: run it over a PatientTxn."""
+    """The command needs more rows than one turn of the loop allows: run it over a LongTxn."""
 
 
 class Uncovered(TooLong):
@@ -40,18 +40,18 @@ class Uncovered(TooLong):
 class Unanswered(TooLong):
     """The cache has to be asked first; with its replies the command can be run again."""
 
-    def __init__(self, requests: tuple[Request, ...]) -> None:
+    def __init__(self, requests: tuple[CacheRequest, ...]) -> None:
         super().__init__()
         self.requests = requests
 
 
-NO_ANSWERS: Final[Mapping[tuple[Request, ...], list[Any]]] = {}
+NO_ANSWERS: Final[Mapping[tuple[CacheRequest, ...], list[Any]]] = {}
 
 
 class Txn:
     """A unit of work on one database; reused from command to command."""
 
-    patient = False
+    is_long = False
 
     def __init__(self, keyspace: Keyspace, database: Database) -> None:
         self.keyspace = keyspace
@@ -64,7 +64,7 @@ class Txn:
         self.expiring_change = 0
         self.budget = ROW_BUDGET
         self.siblings: dict[int, Txn] | None = None
-        self._eldest: Txn | None = None
+        self._opener: Txn | None = None
         """The Txn that a sibling was opened by: it has all the siblings of the unit."""
         self.later: list[Callable[[], None]] | None = None
         """What to do when the writes are applied; None outside units of several commands."""
@@ -76,7 +76,7 @@ class Txn:
         """What the cache has replied to this command, when it is run again."""
         self.mark = 0
         """Changes up to this number were in the store when the cache was asked."""
-        self.tallies: dict[str, Kind] = {}
+        self.tallies: dict[str, EntryKind] = {}
         """Hits and misses, to be counted if the command succeeds in this Txn."""
 
     # keys
@@ -96,7 +96,7 @@ class Txn:
             else:
                 meta.hot = True
         if not meta.type or -1 != meta.expire_ms <= self.clock.now_ms:
-            LOOKUPS.missed += 1
+            HITS.missed += 1
             return None
         return meta
 
@@ -183,8 +183,8 @@ class Txn:
         """The Txn of another database, in the same unit of work."""
         if index == self.db.index:
             return self
-        if self._eldest is not None:
-            return self._eldest.sibling(index)
+        if self._opener is not None:
+            return self._opener.sibling(index)
         if self.siblings is None:
             self.siblings = {}
         found = self.siblings.get(index)
@@ -192,7 +192,7 @@ class Txn:
             found = self.siblings[index] = self._open_sibling(self.keyspace.databases[index])
             found.later = self.later
             found.in_unit = self.in_unit
-            found._eldest = self
+            found._opener = self
         return found
 
     def _open_sibling(self, database: Database) -> "Txn":
@@ -293,7 +293,7 @@ class Txn:
             raise TooLong
 
     def expect_work(self, count: int) -> None:
-        """Say ahead how many rows will be touched: a long command turns patient at once."""
+        """Say ahead how many rows will be touched: too many take a LongTxn at once."""
         if count > self.budget:
             raise TooLong
 
@@ -322,17 +322,17 @@ class Txn:
         if self.keyspace.tier.on:
             self._note(meta).members[member] = raw
 
-    def _note(self, meta: Meta) -> Change:
+    def _note(self, meta: Meta) -> KeyChange:
         if self.changes is None:
             self.changes = {}
         change = self.changes.get(meta.sub)
         if change is None:
-            change = self.changes[meta.sub] = Change(meta, len(self.db.ns))
+            change = self.changes[meta.sub] = KeyChange(meta, len(self.db.ns))
         return change
 
     @property
     def may_ask(self) -> bool:
-        """Whether the cache can be asked, by a PatientTxn at least."""
+        """Whether the cache can be asked, by a LongTxn at least."""
         tier = self.keyspace.tier
         return tier.usable and tier.cache.ready and not self.in_unit
 
@@ -340,7 +340,7 @@ class Txn:
         """The command uses the Redis of sorted sets v3. A Txn cannot wait for it."""
         raise TooLong
 
-    def ask_storage(self, requests: Sequence[Request]) -> list[Any]:
+    def ask_storage(self, requests: Sequence[CacheRequest]) -> list[Any]:
         """The replies of the Redis of sorted sets v3. A Txn cannot wait for them."""
         raise TooLong
 
@@ -352,24 +352,24 @@ class Txn:
         """A sorted set v3 with its count; None if it is empty. A Txn cannot wait for it."""
         raise TooLong
 
-    def ask(self, requests: Sequence[Request]) -> list[Any] | None:
-        """The cache's replies, None for a bypass. A Txn cannot wait for them: see Inquiry."""
+    def ask(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
+        """The cache's replies, None for a bypass. A Txn cannot wait for them: see CacheRead."""
         asked = tuple(requests)
         found = self.answers.get(asked)
         if found is None:
             raise Unanswered(asked)
         return found
 
-    def breathe(self) -> None:
-        """Called in long loops over what is in memory; a PatientTxn pauses here when it is time."""
+    def pause_if_due(self) -> None:
+        """Called in long loops over what is in memory; a LongTxn pauses here when it is time."""
 
     # the end
 
     def apply(self) -> None:
         """Hand the writes to the commit of this turn."""
         db = self.db
-        signals = self.keyspace.signals
-        changed = self._changed_keys() if signals.listeners else ()
+        watchers = self.keyspace.watchers
+        changed = self._changed_keys() if watchers.listeners else ()
         if self.metas:
             metas, cache, dirty = self.metas, db.cache, db.dirty
             while metas:
@@ -392,7 +392,7 @@ class Txn:
             changes, self.changes = self.changes, None
             self.keyspace.tier.apply(changes)
         if changed:
-            signals.emit(db.index, changed)
+            watchers.emit(db.index, changed)
         if self.later is not None:
             self._do_later()
 

@@ -46,7 +46,7 @@ def names_in(storage: Cache) -> tuple[bytes, ...]:
     return (NAME,) if _is_single(storage) else _CLUSTER_NAMES
 
 
-def witness_of(storage: Cache, request: Words) -> bytes:
+def mark_near(storage: Cache, request: Words) -> bytes:
     """The mark that is most likely on the same server as what a request is about."""
     if _is_single(storage):
         return NAME

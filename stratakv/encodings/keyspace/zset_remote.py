@@ -16,7 +16,7 @@ they note with its old score in the Txns that are reading (`Tier.readers`).
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from stratakv.encodings.keyspace.tier import MEMBERS_AT_ONCE, Request, entries
+from stratakv.encodings.keyspace.tier_state import MEMBERS_AT_ONCE, CacheRequest, entries
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import ZSET, Meta
@@ -24,7 +24,7 @@ from stratakv.encodings.layout.rows import LONG_MEMBER, encode_score, index_of
 from stratakv.errors import zset_store_away
 
 if TYPE_CHECKING:
-    from stratakv.encodings.keyspace.patient import PatientTxn
+    from stratakv.encodings.keyspace.long_txn import LongTxn
 
 LOADED_AT_ONCE: Final = 5000
 TRIES: Final = 3
@@ -57,7 +57,7 @@ def prefetch(txn: Txn, meta: Meta | None, members: Iterable[bytes]) -> None:
 class Remote:
     """What a Txn knows of one sorted set v3, and what it has written to it."""
 
-    def __init__(self, txn: "PatientTxn", meta: Meta, *, is_new: bool) -> None:
+    def __init__(self, txn: "LongTxn", meta: Meta, *, is_new: bool) -> None:
         self._txn = txn
         self._meta = meta
         self.prefix = meta.sub
@@ -84,7 +84,7 @@ class Remote:
         if others:
             readers[self.name] = others
 
-    def _ask(self, request: Request) -> Any:
+    def _ask(self, request: CacheRequest) -> Any:
         return self._txn.ask_storage((request,))[0]
 
     # rows
@@ -152,7 +152,7 @@ class Remote:
                 member = self._member(index)
                 if member is not None:
                     found[member] = encode_score(float(score))
-            self._txn.breathe()
+            self._txn.pause_if_due()
             if cursor == b"0":
                 return found
 
@@ -182,7 +182,7 @@ class Remote:
                 for member in self.writes:
                     reader._before.setdefault(member, self._known.get(member))
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[CacheRequest]:
         """What brings Redis up to date."""
         added = [(member, raw) for member, raw in self.writes.items() if raw is not None]
         removed = [index_of(member) for member, raw in self.writes.items() if raw is None]

@@ -32,15 +32,15 @@ def _nothing() -> None:
     """No pause."""
 
 
-def crc64(data: bytes | bytearray | memoryview, breathe: Callable[[], None] = _nothing) -> int:
-    """The CRC of all the bytes; `breathe` is called every 4 KiB."""
+def crc64(data: bytes | bytearray | memoryview, pause_if_due: Callable[[], None] = _nothing) -> int:
+    """The CRC of all the bytes; `pause_if_due` is called every 4 KiB."""
     crc = 0
     whole = len(data) - len(data) % _WORDS.size
     for at in range(0, whole, _WORDS.size):
         for word in _WORDS.unpack_from(data, at):
             a, b, c, d, e, f, g, h = (crc ^ word).to_bytes(8, "little")
             crc = _T7[a] ^ _T6[b] ^ _T5[c] ^ _T4[d] ^ _T3[e] ^ _T2[f] ^ _T1[g] ^ _T0[h]
-        breathe()
+        pause_if_due()
     for byte in data[whole:]:
         crc = _T0[(crc ^ byte) & _BYTE] ^ crc >> 8
     return crc

@@ -12,7 +12,7 @@ _LITERALS: Final = 32
 _BREATHE_EVERY: Final = 512
 
 
-def decompress(data: bytes, size: int, breathe: Callable[[], None]) -> bytes | None:
+def decompress(data: bytes, size: int, pause_if_due: Callable[[], None]) -> bytes | None:
     """The `size` bytes that the data stands for; None if it does not stand for so many."""
     out = bytearray()
     at = steps = 0
@@ -27,7 +27,7 @@ def decompress(data: bytes, size: int, breathe: Callable[[], None]) -> bytes | N
                 at = _copy(out, data, at, control)
             steps += 1
             if not steps % _BREATHE_EVERY:
-                breathe()
+                pause_if_due()
     except (IndexError, ValueError):
         return None
     return bytes(out) if len(out) == size and at == len(data) else None

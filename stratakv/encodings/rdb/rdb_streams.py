@@ -1,4 +1,4 @@
-"""Streams in dump payloads. See rdb.py for lengths and strings, packed.py for listpacks.
+"""Streams in dump payloads. See payloads.py for lengths and strings, packed.py for listpacks.
 
     stream    = length of nodes | (string of id16 | string of a listpack) ...
                 | length entries | id last | id first | id max-deleted | length added
@@ -27,8 +27,8 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.rdb import packed
 from stratakv.encodings.rdb.packed import Malformed
-from stratakv.encodings.rdb.rdb import STREAM, STREAM_OLD, STREAM_SEEN
-from stratakv.encodings.rdb.rdb_parts import Reader, encode_length, encode_string
+from stratakv.encodings.rdb.parts import PayloadReader, encode_length, encode_string
+from stratakv.encodings.rdb.payloads import STREAM, STREAM_OLD, STREAM_SEEN
 from stratakv.encodings.types.streams import stream_groups, streams
 from stratakv.encodings.types.streams.stream_groups import Group, Pending
 from stratakv.encodings.types.streams.streams import SEQ, State
@@ -55,7 +55,7 @@ def write(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
         nodes += encode_string(_raw_id(entries[0][0]))
         nodes += encode_string(_pack_node(entries))
         count += 1
-        txn.breathe()
+        txn.pause_if_due()
     out.append(STREAM)
     out += encode_length(count) + nodes + encode_length(state.length)
     out += _encode_ids(state.last, state.first, state.max_deleted)
@@ -125,7 +125,7 @@ def _encode_ids(*ids: int) -> bytes:
 # reading
 
 
-def restore(txn: Txn, key: bytes, reader: Reader, kind: int) -> None:
+def restore(txn: Txn, key: bytes, reader: PayloadReader, kind: int) -> None:
     """Make the key the stream that follows. Raises `Malformed`."""
     meta = streams.create(txn, key)
     count, first, last = 0, 0, -1
@@ -136,7 +136,7 @@ def restore(txn: Txn, key: bytes, reader: Reader, kind: int) -> None:
         count, last = count + 1, number
         txn.put(streams.entry_row(meta, number), streams.encode_fields(fields))
         if not count % _BREATHE_EVERY:
-            txn.breathe()
+            txn.pause_if_due()
     state = _read_state(reader, kind, first)
     if state.length != count or state.last < last:
         raise Malformed
@@ -145,7 +145,7 @@ def restore(txn: Txn, key: bytes, reader: Reader, kind: int) -> None:
         _read_group(txn, key, reader, kind)
 
 
-def _read_nodes(reader: Reader) -> Iterator[Entry]:
+def _read_nodes(reader: PayloadReader) -> Iterator[Entry]:
     for _ in range(reader.length()):
         key = reader.string()
         if len(key) != _ID_BYTES:
@@ -190,7 +190,7 @@ def _integer(piece: bytes) -> int:
         raise Malformed from None
 
 
-def _read_state(reader: Reader, kind: int, first: int) -> State:
+def _read_state(reader: PayloadReader, kind: int, first: int) -> State:
     length, last = reader.length(), _read_id(reader)
     if kind == STREAM_OLD:
         return State(length, last, 0, length, first, 0, 0)
@@ -198,7 +198,7 @@ def _read_state(reader: Reader, kind: int, first: int) -> State:
     return State(length, last, _read_id(reader), reader.length(), first, 0, 0)
 
 
-def _read_group(txn: Txn, key: bytes, reader: Reader, kind: int) -> None:
+def _read_group(txn: Txn, key: bytes, reader: PayloadReader, kind: int) -> None:
     meta = txn.find(key)
     assert meta is not None
     name, last = reader.string(), _read_id(reader)
@@ -213,13 +213,13 @@ def _read_group(txn: Txn, key: bytes, reader: Reader, kind: int) -> None:
     pending = _read_pending(reader)
     for _ in range(reader.length()):
         _read_consumer(group, reader, pending, kind)
-        txn.breathe()
+        txn.pause_if_due()
     if pending:
         raise Malformed
     group.save()
 
 
-def _read_pending(reader: Reader) -> dict[int, tuple[int, int]]:
+def _read_pending(reader: PayloadReader) -> dict[int, tuple[int, int]]:
     """When and how often each pending entry was delivered."""
     count = reader.length()
     pending = {_read_raw_id(reader): (_read_ms(reader), reader.length()) for _ in range(count)}
@@ -229,7 +229,7 @@ def _read_pending(reader: Reader) -> dict[int, tuple[int, int]]:
 
 
 def _read_consumer(
-    group: Group, reader: Reader, pending: dict[int, tuple[int, int]], kind: int
+    group: Group, reader: PayloadReader, pending: dict[int, tuple[int, int]], kind: int
 ) -> None:
     name, seen_ms = reader.string(), _read_ms(reader)
     if kind == STREAM_SEEN:
@@ -247,13 +247,13 @@ def _read_consumer(
         group.assign(None, Pending(number, name, *delivery))
 
 
-def _read_id(reader: Reader) -> int:
+def _read_id(reader: PayloadReader) -> int:
     return reader.length() << 64 | reader.length()
 
 
-def _read_raw_id(reader: Reader) -> int:
+def _read_raw_id(reader: PayloadReader) -> int:
     return int.from_bytes(reader.take(_ID_BYTES))
 
 
-def _read_ms(reader: Reader) -> int:
+def _read_ms(reader: PayloadReader) -> int:
     return int.from_bytes(reader.take(8), "little", signed=True)

@@ -9,11 +9,11 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from stratakv.encodings.keyspace.tier import Change, Request, Tier, entries, follow
+from stratakv.encodings.keyspace.tier_state import CacheRequest, KeyChange, Tier, entries, follow
 from stratakv.encodings.keyspace.txn import TooLong
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
-from stratakv.encodings.tier.cached import Door
+from stratakv.encodings.tier.cached_reads import EntryAccess
 from stratakv.storage.cache.contract import BYPASS
 from stratakv.storage.store import Store
 
@@ -44,7 +44,7 @@ class Rebuild:
         self._new_name = name + b"\x02new"
         self._ttl_seconds = ttl_seconds
         self._waiting: list[Callable[[], None]] = []
-        self.later: list[Change] = []
+        self.later: list[KeyChange] = []
         """What was written since it began."""
         self.succeeded = False
 
@@ -88,7 +88,7 @@ class Rebuild:
         return total > 0 and self._finish(total)
 
     def _add(self, piece: list[tuple[bytes, bytes]], *, first: bool) -> bool:
-        requests: list[Request] = [(b"ZADD", self._new_name, *entries(self._meta, piece))]
+        requests: list[CacheRequest] = [(b"ZADD", self._new_name, *entries(self._meta, piece))]
         if first:
             requests.insert(0, (b"UNLINK", self._new_name))
             requests.append((b"EXPIRE", self._new_name, UNFINISHED_SECONDS))
@@ -110,7 +110,7 @@ class Rebuild:
         del self._tier.rebuilding[self._meta.sub]
 
     def _achieved(
-        self, requests: list[Request], then_send: Callable[[], None] | None = None
+        self, requests: list[CacheRequest], then_send: Callable[[], None] | None = None
     ) -> list[Any] | None:
         """The replies, or None if one is an error or missing."""
         tier = self._tier
@@ -133,16 +133,16 @@ class Rebuild:
         return None if failed else replies
 
 
-def rebuild(door: Door, meta: Meta) -> bool:
+def rebuild(entry: EntryAccess, meta: Meta) -> bool:
     """Have a lost entry rebuilt and wait for it; says whether it succeeded."""
-    txn = door.txn
-    if not txn.patient:
+    txn = entry.txn
+    if not txn.is_long:
         raise TooLong
     tier = txn.keyspace.tier
     job = tier.rebuilding.get(meta.sub)
     if job is None:
-        door.kind.rebuilds += 1
-        job = Rebuild(tier, txn.store, meta, door.name, door.ttl_seconds)
+        entry.kind.rebuilds += 1
+        job = Rebuild(tier, txn.store, meta, entry.name, entry.ttl_seconds)
         tier.rebuilding[meta.sub] = job
         assert tier.spawn is not None
         tier.spawn(job.run)

@@ -32,8 +32,8 @@ from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.upkeep.check_streams import check_stream
 from stratakv.encodings.upkeep.damage import describe_damage
 from stratakv.errors import CommandError, StoreUnavailable, quote
-from stratakv.storage.engine import Reader
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.contract import Reader
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.survey import damages_of, is_database, is_in_use
 
 PROGRESS_ROWS = 50_000

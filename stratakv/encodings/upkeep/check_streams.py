@@ -17,7 +17,7 @@ from stratakv.encodings.types.streams.stream_groups import (
 )
 from stratakv.encodings.types.streams.streams import ENTRIES, State
 from stratakv.errors import CommandError, quote
-from stratakv.storage.engine import Reader
+from stratakv.storage.contract import Reader
 
 Count = Callable[[], None]
 
@@ -33,7 +33,7 @@ def check_stream(reader: Reader, key: bytes, meta: Meta, count: Count) -> Iterat
             yield from _check_group(reader, key, meta, name, raw, count)
         if groups != state.groups:
             yield f"the meta says {state.groups} groups, there are {groups}"
-        yield from _check_strays(reader, meta)
+        yield from _check_orphans(reader, meta)
     except CommandError as error:
         yield error.text.decode("latin-1")
 
@@ -90,7 +90,7 @@ def _check_group(
         yield f"{title} has {pending} pending entries, consumers own {owned_rows}"
 
 
-def _check_strays(reader: Reader, meta: Meta) -> Iterator[str]:
+def _check_orphans(reader: Reader, meta: Meta) -> Iterator[str]:
     """Rows of groups that are not there, or of no known kind."""
     for kind in (CONSUMERS, PENDING, OWNED):
         at: bytes | None = meta.sub + kind

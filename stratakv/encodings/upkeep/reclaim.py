@@ -6,7 +6,7 @@ next commit; a crash between two steps loses nothing and leaks nothing, since th
 last.
 
 A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
-So the two outermost rows of a large dead range stay as a fence around it until it is compacted, the
+So the two outermost rows of a large dead range stay as its edges until it is compacted, the
 heads of the `e#` and `g#` queues are remembered instead of sought, the rows of a dropped namespace
 that has had few are known by name, those of others, which nobody writes any more, are read in a
 thread, and once some thousands of them are gone their ranges are compacted.
@@ -20,14 +20,14 @@ from concurrent.futures import Executor, Future
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
-from stratakv.encodings.keyspace.keyspace import THINNED_ROWS, Database, Keyspace
+from stratakv.encodings.keyspace.keyspace import SPARSE_ROWS, Database, Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import sub_of_garbage
 from stratakv.encodings.layout import metas, rows
-from stratakv.encodings.tier.scores import Scores
+from stratakv.encodings.tier.dead_scores import Scores
 from stratakv.encodings.types.hashes import field_times
 from stratakv.errors import Damaged
-from stratakv.storage.engine import Reader
+from stratakv.storage.contract import Reader
 
 STEP_ROWS: Final = 100
 READ_ROWS: Final = 2000
@@ -41,11 +41,11 @@ COMPACT_ROWS: Final = 10_000
 COMPACT_BYTES: Final = 32 << 20
 """And so are shorter strings."""
 
-Range = tuple[bytes, bytes]
+RowSpan = tuple[bytes, bytes]
 
 
 class Compaction(NamedTuple):
-    """A range to compact, and the rows that go when that is done: its fence and its queue row."""
+    """A range to compact, and the rows that go when that is done: its edges and its queue row."""
 
     start: bytes
     stop: bytes
@@ -80,7 +80,7 @@ class Reclaimer:
         self.is_tight = False
         """Whether the disk is full: then what was deleted is compacted before more is."""
         self._awaited: Compaction | None = None
-        self._dead: dict[Range, int] = {}
+        self._dead: dict[RowSpan, int] = {}
         """By the range of a namespace: rows of dead incarnations that were deleted in it."""
         self._scores = Scores(keyspace)
         self.expired_keys = 0
@@ -139,12 +139,12 @@ class Reclaimer:
 
         Requires: the deletions so far are committed. Call `compacted` when it is done.
         """
-        if self._keyspace.thinned and self._awaited is None:
-            return Compaction(*self._keyspace.thinned.popleft(), [])
+        if self._keyspace.sparse_ranges and self._awaited is None:
+            return Compaction(*self._keyspace.sparse_ranges.popleft(), [])
         return self._compactions.popleft() if self._compactions else None
 
     def compacted(self, done: Compaction) -> None:
-        """Take the fence of a compacted range away."""
+        """Take the edges of a compacted range away."""
         if done is self._awaited:
             self._awaited = None
         for row in done.leftovers:
@@ -152,7 +152,7 @@ class Reclaimer:
             self._closing.discard(row)
 
     def _close(self, row: bytes) -> None:
-        """A row of a fence or of a queue is no longer needed."""
+        """A row of the edges or of a queue is no longer needed."""
         if row.startswith(rows.DROPPED):
             self._keyspace.forget_dropped(row[2:])
         else:
@@ -417,7 +417,7 @@ class Reclaimer:
         span = _span(start[:2] + ns)
         before = self._dead.get(span, 0)
         self._dead[span] = total = before + count
-        is_time_to_look = total // THINNED_ROWS > before // THINNED_ROWS
+        is_time_to_look = total // SPARSE_ROWS > before // SPARSE_ROWS
         if is_time_to_look and self._store.engine.size(*span) <= total * ROW_BYTES:
             del self._dead[span]
             self._compactions.append(Compaction(*span, []))
@@ -429,7 +429,7 @@ class Reclaimer:
         """
         marks = self._marks.setdefault(prefix, [])
         marks.append((ns, count))
-        if sum(found for _, found in marks) < THINNED_ROWS:
+        if sum(found for _, found in marks) < SPARSE_ROWS:
             return
         del self._marks[prefix]
         inhabited = sorted(database.ns for database in self._keyspace.databases)
@@ -440,29 +440,29 @@ class Reclaimer:
             self._compactions.append(Compaction(*span, []))
 
     def _delete_ranges(
-        self, queue_row: bytes, spans: list[Range], *, threaded: bool = False
+        self, queue_row: bytes, spans: list[RowSpan], *, threaded: bool = False
     ) -> Iterator[bool]:
         """Delete the rows of some ranges, and the row that queued them when all are gone."""
-        fences: list[Range] = []
+        edges: list[RowSpan] = []
         for span in spans:
             before = self.reclaimed_rows
-            fence = yield from self._delete_range(*span, threaded=threaded)
-            if fence is not None:
-                fences.append(fence)
+            edge = yield from self._delete_range(*span, threaded=threaded)
+            if edge is not None:
+                edges.append(edge)
             elif self.reclaimed_rows > before:
                 self._note_rows(span[0], self.reclaimed_rows - before, whole=threaded)
-        if not fences:
+        if not edges:
             self._close(queue_row)
             return
         self._closing.add(queue_row)
-        for first, last in fences[:-1]:
+        for first, last in edges[:-1]:
             self._compactions.append(Compaction(first, last, []))
-        leftovers = [row for fence in fences for row in fence]
-        self._compactions.append(Compaction(*fences[-1], [*leftovers, queue_row]))
+        leftovers = [row for edge in edges for row in edge]
+        self._compactions.append(Compaction(*edges[-1], [*leftovers, queue_row]))
 
     def _delete_range(
         self, start: bytes, stop: bytes, *, threaded: bool
-    ) -> Generator[bool, None, Range | None]:
+    ) -> Generator[bool, None, RowSpan | None]:
         """Delete the rows of a range; of a large one all but the outermost, which it returns."""
         edges: list[bytes] = []
         total = parted = 0
@@ -530,11 +530,11 @@ def _prefix_of(row: bytes) -> bytes:
     return row[:2]
 
 
-def _span(prefix: bytes) -> Range:
+def _span(prefix: bytes) -> RowSpan:
     return prefix, rows.end_of(prefix)
 
 
-def _spans(ns: bytes, queue_row: bytes) -> list[Range]:
+def _spans(ns: bytes, queue_row: bytes) -> list[RowSpan]:
     """The ranges of a dead incarnation."""
     path = sub_of_garbage(ns, queue_row)[2:]
     return [_span(prefix + path) for prefix in rows.PATH_PREFIXES]

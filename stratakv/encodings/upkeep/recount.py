@@ -16,7 +16,7 @@ from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.upkeep.check import SINGLE_ROWS, SUB_KINDS, Problem, namespaces_of
 from stratakv.encodings.upkeep.recount_streams import recount_stream
 from stratakv.errors import CommandError
-from stratakv.storage.engine import Engine
+from stratakv.storage.contract import Engine
 
 BATCH_ROWS: Final = 1000
 _BUILDING: Final = b"\0\0"

@@ -31,7 +31,7 @@ def recount_stream(draft: "Draft", key: bytes, meta: Meta) -> tuple[Meta, str]:
     mended = _mended_entries(draft, key, meta, state)
     names = [row[len(meta.sub) + 1 :] for row, _ in draft.scan(meta.sub + GROUPS)]
     kept = [name for name in names if _mended_group(draft, key, meta, name)]
-    _drop_strays(draft, meta, kept)
+    _drop_orphans(draft, meta, kept)
     mended = mended._replace(groups=len(kept))
     if mended == state:
         return meta, ""
@@ -123,7 +123,7 @@ def _mended_consumers(
     return len(known | owners.keys())
 
 
-def _drop_strays(draft: "Draft", meta: Meta, names: list[bytes]) -> None:
+def _drop_orphans(draft: "Draft", meta: Meta, names: list[bytes]) -> None:
     """Rows of groups that are not there, or of no known kind."""
     for kind in (CONSUMERS, PENDING, OWNED):
         at: bytes = meta.sub + kind

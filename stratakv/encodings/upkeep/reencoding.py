@@ -6,7 +6,7 @@ from typing import Final
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import open_zset
 from stratakv.encodings.layout.metas import HASH, PIECES, SET, STRING, ZSET, Meta
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.types.zsets import zsets
 
@@ -32,9 +32,9 @@ def reencode(txn: Txn, key: bytes, version: int) -> bool:
 
 
 def _reencode_members(txn: Txn, key: bytes, meta: Meta, version: int) -> None:
-    count = members.measure(txn, meta)
-    found = members.each_pair(txn, meta)
-    extra = None if version in members.BLIND else count
+    count = member_rows.measure(txn, meta)
+    found = member_rows.each_pair(txn, meta)
+    extra = None if version in member_rows.BLIND else count
     fresh = txn.create(key, meta.type, extra, meta.expire_ms, version)
     for member, value in found:
         txn.put(fresh.sub + member, value)
@@ -49,4 +49,4 @@ def _reencode_zset(txn: Txn, key: bytes, version: int) -> None:
 
 
 def _pairs(txn: Txn, meta: Meta) -> Iterable[tuple[bytes, bytes]]:
-    return members.each_pair(txn, meta)
+    return member_rows.each_pair(txn, meta)

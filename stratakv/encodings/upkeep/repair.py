@@ -9,7 +9,7 @@ from stratakv.encodings.upkeep.damage import describe, describe_damage
 from stratakv.encodings.upkeep.recount import recount
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.leveldb import recovery
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.salvage import Salvage
 from stratakv.storage.leveldb.survey import damages_of, is_database, is_in_use
 

@@ -243,4 +243,4 @@ def limit_option(args: Args) -> int:
 
 def listing(txn: Txn, kind: type, length: int, items: Iterable[Any]) -> Reply:
     """A reply of that kind; made while it is sent if the command turned out to be long."""
-    return Stream(kind, length, items) if txn.patient else kind(items)
+    return Stream(kind, length, items) if txn.is_long else kind(items)

@@ -232,12 +232,12 @@ class Connection(asyncio.Protocol):
     def authenticated(self, session: Session) -> None:
         """The client has given the password, or none is needed: normal limits from now on."""
         session.guards &= ~MUST_AUTHENTICATE
-        self._parser.stranger = False
+        self._parser.unauthenticated = False
 
     def expect_password(self, session: Session) -> None:
         """Only a few commands and small requests until the client has authenticated."""
         session.guards |= MUST_AUTHENTICATE
-        self._parser.stranger = True
+        self._parser.unauthenticated = True
 
     def _pause(self, reason: str) -> None:
         if not self._pauses and not self._transport.is_closing():

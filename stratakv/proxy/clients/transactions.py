@@ -9,7 +9,7 @@ from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
-    from stratakv.proxy.table.table import Command
+    from stratakv.proxy.table.registry import Command
 
 EXEC_ABORT: Final = b"EXECABORT Transaction discarded because of previous errors."
 
@@ -65,7 +65,7 @@ class Watches:
         place = (txn.db.index, key)
         if place not in self._places:
             self._places[place] = txn.find(key) is not None
-            txn.keyspace.signals.listen(*place, self._touch)
+            txn.keyspace.watchers.listen(*place, self._touch)
 
     def _touch(self, database: int, key: bytes) -> None:
         self._touched = True
@@ -80,8 +80,8 @@ class Watches:
 
     def clear(self) -> None:
         """UNWATCH."""
-        signals = self._server.keyspace.signals
+        watchers = self._server.keyspace.watchers
         for place in self._places:
-            signals.ignore(*place, self._touch)
+            watchers.ignore(*place, self._touch)
         self._places.clear()
         self._touched = False

@@ -8,7 +8,7 @@ from stratakv.encodings.types.strings import bitmaps, bits, strings
 from stratakv.encodings.types.strings.bits import FieldAction, FieldOp, FieldType, Overflow, Unit
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args, integer, ranged
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 
 _OPERATIONS: Final = frozenset({b"AND", b"OR", b"XOR", b"NOT"})
 _OVERFLOWS: Final = {overflow.value: overflow for overflow in Overflow}
@@ -38,7 +38,7 @@ def bitcount(txn: Txn, key: bytes, *span: bytes) -> int:
         return 0
     if not span:
         bitmaps.expect_reading(txn, len(value))
-        return bits.bitcount(value, breathe=txn.breathe)
+        return bits.bitcount(value, pause_if_due=txn.pause_if_due)
     if len(span) not in (2, 3):
         raise errors.syntax()
     start, end = integer(span[0]), integer(span[1])
@@ -46,7 +46,7 @@ def bitcount(txn: Txn, key: bytes, *span: bytes) -> int:
         return 0  # before the unit is looked at, as in Redis
     unit = _unit(span[2:])
     bitmaps.expect_reading(txn, bits.range_bytes(value, start, end, unit))
-    return bits.bitcount(value, start, end, unit, txn.breathe)
+    return bits.bitcount(value, start, end, unit, txn.pause_if_due)
 
 
 @command("BITPOS key bit [start [end [BYTE|BIT]]]", "readonly", since="2.8.7")
@@ -64,7 +64,7 @@ def bitpos(txn: Txn, key: bytes, bit: bytes, *span: bytes) -> int:
     unit = _unit(span[2:])
     end = integer(span[1]) if len(span) > 1 else None
     bitmaps.expect_reading(txn, bits.range_bytes(value, start, -1 if end is None else end, unit))
-    return bits.bitpos(value, wanted, start, end, unit, txn.breathe)
+    return bits.bitpos(value, wanted, start, end, unit, txn.pause_if_due)
 
 
 @command(

@@ -21,7 +21,7 @@ from stratakv.proxy.arguments.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_
 from stratakv.proxy.arguments.zset_options import numbered_keys
 from stratakv.proxy.commands.lists import side
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, Reply
 
 _ENDLESS_MS: Final = 1 << 40

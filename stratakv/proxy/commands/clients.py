@@ -17,7 +17,7 @@ from stratakv.proxy.clients.session import (
 )
 from stratakv.proxy.commands.connection import checked_name
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
 
 _ANY = "noscript loading stale"

@@ -5,7 +5,7 @@ from typing import Final
 from stratakv import errors
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import Reply
 from stratakv.storage.cache.slots import slot_of
 

@@ -3,14 +3,14 @@
 import logging
 
 from stratakv import errors
-from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.keyspace.hits import HITS
 from stratakv.errors import CommandError
 from stratakv.options import BadOption
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.config.config_values import Refused
 from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.config.value_kinds import Refused
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import TABLE, command, container
+from stratakv.proxy.table.registry import TABLE, command, container
 from stratakv.proxy.wire.replies import OK, Reply, Status
 
 log = logging.getLogger("stratakv")
@@ -79,7 +79,7 @@ def config_resetstat(session: Session) -> Reply:
     session.server.stats.reset()
     session.server.housekeeper.reclaimer.expired_keys = 0
     session.server.keyspace.expired_fields = 0
-    LOOKUPS.further = LOOKUPS.missed = 0
+    HITS.further = HITS.missed = 0
     for entry in TABLE.values():
         for one in (entry, *entry.subcommands.values()):
             one.reset_stats()

@@ -7,7 +7,7 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import OK, PONG, RESP2, RESP3, Reply, Status
 
 _NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"

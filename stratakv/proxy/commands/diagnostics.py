@@ -14,7 +14,7 @@ from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import MONITORING, Session
 from stratakv.proxy.observe import info
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import TABLE, Command, command, container
+from stratakv.proxy.table.registry import TABLE, Command, command, container
 from stratakv.proxy.wire.replies import (
     NO_REPLY,
     OK,
@@ -271,7 +271,7 @@ def _sleep(session: Session, seconds: bytes) -> Reply:
         return OK
     session.txn.expect_work(ROW_BUDGET + 1)  # in the room of long commands one can wait
     server = session.server
-    server.patience.wait(lambda resume: server.loop.call_later(duration, resume))
+    server.slices.wait(lambda resume: server.loop.call_later(duration, resume))
     return OK
 
 

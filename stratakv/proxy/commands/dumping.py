@@ -5,10 +5,10 @@ from typing import Final
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import NO_EXPIRY
-from stratakv.encodings.rdb import rdb_reader, rdb_writer
+from stratakv.encodings.rdb import reader, writer
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import OK, Reply
 
 _MOST_FREQUENCY: Final = 255
@@ -17,7 +17,7 @@ _MOST_FREQUENCY: Final = 255
 @command("DUMP key", "readonly", since="2.6.0")
 def dump(txn: Txn, key: bytes) -> Reply:
     """Return a key's value as a payload for RESTORE."""
-    return rdb_writer.dump(txn, key)
+    return writer.dump(txn, key)
 
 
 @command(
@@ -31,7 +31,7 @@ def restore(txn: Txn, key: bytes, ttl: bytes, payload: bytes, *words: bytes) -> 
     if b"REPLACE" not in options and txn.find(key) is not None:
         raise CommandError(errors.BUSY_KEY)
     expire_ms = _expire_ms(txn, ttl, is_absolute=b"ABSTTL" in options)
-    rdb_reader.restore(txn, key, payload, expire_ms)
+    reader.restore(txn, key, payload, expire_ms)
     return OK
 
 

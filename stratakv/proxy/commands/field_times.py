@@ -10,7 +10,7 @@ from stratakv.encodings.types.hashes import field_times, hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 
 _LAST_MS: Final = ((1 << 48) - 1) >> 2
 """Redis accepts no later expire-time for a field."""

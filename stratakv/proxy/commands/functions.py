@@ -3,14 +3,14 @@
 from stratakv import errors
 from stratakv.encodings.layout.globs import compile_glob
 from stratakv.encodings.layout.numbers import parse_int
-from stratakv.encodings.rdb import libraries as stored
+from stratakv.encodings.rdb import function_libraries as stored
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.commands.scripting import script_call, split_keys
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import OK, Members, Reply, Status
 
 

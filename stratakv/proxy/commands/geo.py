@@ -14,7 +14,7 @@ from stratakv.proxy.arguments import geo_options
 from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.arguments.geo_options import SearchOptions
 from stratakv.proxy.arguments.zset_options import listing
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, Digits, Reply
 
 _OPTIONS: Final = "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]"

@@ -9,7 +9,7 @@ from stratakv.encodings.types.hashes import hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import OK, Pairs, Reply, Stream
 
 

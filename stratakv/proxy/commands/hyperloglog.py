@@ -4,7 +4,7 @@ from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.hyperloglog import hll_registers, hll_sparse, hyperloglog
 from stratakv.errors import CommandError
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import OK, Reply, Status
 
 

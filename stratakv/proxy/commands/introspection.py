@@ -10,8 +10,8 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table import facts, syntax
 from stratakv.proxy.table.facts import KeySpec
 from stratakv.proxy.table.helptext import help_of
+from stratakv.proxy.table.registry import TABLE, Command, command
 from stratakv.proxy.table.syntax import Argument
-from stratakv.proxy.table.table import TABLE, Command, command
 from stratakv.proxy.wire.replies import Members, Reply, Status
 
 _ANY = "loading stale"

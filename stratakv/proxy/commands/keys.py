@@ -11,7 +11,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
 from stratakv.proxy.arguments.scanning import COUNT_LIMIT, DEFAULT_COUNT, parse_cursor
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import OK, Reply, Status, Stream
 
 _TYPE_REPLIES: Final = {number: Status(name) for number, name in metas.NAMES.items()}

@@ -13,7 +13,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer, ranged
 from stratakv.proxy.arguments.pop_options import ENDS, LEFT, pop_options
 from stratakv.proxy.arguments.zset_options import numbered_keys
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Stream
 
 _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
@@ -117,7 +117,7 @@ def llen(txn: Txn, key: bytes) -> int:
 def lrange(txn: Txn, key: bytes, start: bytes, stop: bytes) -> Reply:
     """Return the elements from one index to another."""
     total, found = lists.select(txn, key, integer(start), integer(stop))
-    return Stream(list, total, found) if txn.patient else list(found)
+    return Stream(list, total, found) if txn.is_long else list(found)
 
 
 @command("LINDEX key index", "readonly")

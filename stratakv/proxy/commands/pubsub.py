@@ -8,7 +8,7 @@ from stratakv.encodings.layout.globs import compile_glob
 from stratakv.proxy.clients.pubsub import PubSub, Topics
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import NO_REPLY, Push, Reply, Several, Status
 
 _SUBSCRIBE = "pubsub noscript loading stale"

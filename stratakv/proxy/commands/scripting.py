@@ -10,7 +10,7 @@ from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.scripting.engine import Script
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import H, command, container
+from stratakv.proxy.table.registry import H, command, container
 from stratakv.proxy.wire.replies import OK, Reply
 
 _FLAGS = "noscript stale skip_monitor no_mandatory_keys movablekeys"

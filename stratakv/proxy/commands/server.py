@@ -13,13 +13,13 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.commands import pictures
 from stratakv.proxy.commands.clients import milliseconds
+from stratakv.proxy.commands.lolwut import strata
 from stratakv.proxy.observe import info
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table import facts
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import TABLE, command, container
+from stratakv.proxy.table.registry import TABLE, command, container
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def lolwut(session: Session, *arguments: bytes) -> Text:
         for number in numbers[:3]:
             integer(number)
     width, height = ([parse_int(number) or 0 for number in numbers] + [0, 0])[:2]
-    picture = pictures.strata(
+    picture = strata(
         width=min(max(width, 0), 200) or 66,
         height=min(max(height, 0), 100) or 15,
         seed=session.server.clock.micros(),

@@ -7,11 +7,11 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import SET
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.encodings.types.sets import sets
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import Members, Reply, Stream
 
 
@@ -154,6 +154,6 @@ def sscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
     if meta is None:
         return [b"0", []]
     matches, limit = read_scan_options(words)
-    following, found = members.page(txn, meta, place, limit)
+    following, found = member_rows.page(txn, meta, place, limit)
     shown = [member for member, _ in found if matches is None or matches(member)]
     return [b"%d" % following, shown]

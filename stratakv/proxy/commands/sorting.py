@@ -8,7 +8,7 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.keys import sorting
 from stratakv.encodings.types.keys.sorting import Plan
 from stratakv.proxy.arguments.args import Args
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import Reply, Stream
 
 _ARGUMENTS: Final = {b"LIMIT": 2, b"GET": 1, b"BY": 1}
@@ -57,7 +57,7 @@ def sort_ro(txn: Txn, key: bytes, *options: bytes) -> Reply:
 def _reply(txn: Txn, key: bytes, plan: Plan) -> Reply:
     length, items = sorting.sort(txn, key, plan)
     # a short command must have read everything when it returns
-    return Stream(list, length, items) if txn.patient else list(items)
+    return Stream(list, length, items) if txn.is_long else list(items)
 
 
 def _parse_plan(args: Args, *, may_store: bool) -> Plan:

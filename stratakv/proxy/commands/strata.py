@@ -4,13 +4,13 @@ from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.globs import compile_glob, literal_prefix
-from stratakv.encodings.upkeep import inspecting
+from stratakv.encodings.upkeep import inspect
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.jobs.background import Reencoding
+from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import OK, Reply, Status
 
 container("STRATA", since="7.0.0")
@@ -27,12 +27,12 @@ def strata_inspect(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Show the rows of a key, its meta in parts, and its entries in the Redis tier."""
     txn.keyspace.settle()
     txn.keyspace.collect()
-    lines = list(inspecting.inspect(txn.store, txn.db.ns, key))
+    lines = list(inspect.inspect(txn.store, txn.db.ns, key))
     meta = txn.find(key)
-    if meta is not None and inspecting.is_tiered(meta):
-        name = inspecting.entry_name(txn.keyspace.tier, meta, len(txn.db.ns))
-        requests = inspecting.entry_requests(name, meta)
-        lines += inspecting.entry_lines(name, inspecting.ask(txn, meta, requests))
+    if meta is not None and inspect.is_tiered(meta):
+        name = inspect.entry_name(txn.keyspace.tier, meta, len(txn.db.ns))
+        requests = inspect.entry_requests(name, meta)
+        lines += inspect.entry_lines(name, inspect.ask(txn, meta, requests))
     return [line.encode("latin-1", "replace") for line in lines]
 
 
@@ -88,5 +88,5 @@ def strata_progress(session: Session) -> Reply:
 @command("STRATA ADOPT", "admin noscript", since="7.0.0")
 def strata_adopt(session: Session) -> Reply:
     """Use a zset-store that was emptied, and give up the scores that it has lost."""
-    session.server.tiering.adopt()
+    session.server.tier_control.adopt()
     return OK

@@ -22,7 +22,7 @@ from stratakv.proxy.arguments.stream_options import (
 )
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status
 
 _ATTEMPTS = 10

@@ -13,7 +13,7 @@ from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.arguments.stream_options import limit_of
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.table import command, container
+from stratakv.proxy.table.registry import command, container
 from stratakv.proxy.wire.replies import Reply, Status
 
 _FULL_COUNT: Final = 10

@@ -26,7 +26,7 @@ from stratakv.proxy.arguments.stream_options import (
 )
 from stratakv.proxy.commands.streams import entries
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, Keyed, Reply, Stream
 
 _SERVED_AT_ONCE: Final = 1000

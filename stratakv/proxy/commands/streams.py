@@ -14,7 +14,7 @@ from stratakv.proxy.arguments.stream_options import (
     new_id,
     strict_id,
 )
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status, Stream
 
 
@@ -105,11 +105,11 @@ def entries(
     reverse: bool = False,
 ) -> Reply:
     """The reply of a range; a long one is made as it is sent, after its entries were counted."""
-    if txn.patient:
+    if txn.is_long:
         limit = streams.count_between(txn, meta, first, last, limit)
     found = streams.between(txn, key, meta, first, last, limit=limit, reverse=reverse)
     shown = streams.shown(found)
-    return Stream(list, limit, shown) if txn.patient else list(shown)
+    return Stream(list, limit, shown) if txn.is_long else list(shown)
 
 
 @command("XDEL key id [id ...]", "write fast", since="5.0.0")

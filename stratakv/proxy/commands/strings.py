@@ -3,14 +3,14 @@
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import STRING
 from stratakv.encodings.types.strings import lcs, strings
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MIN, Args, integer
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import OK, Reply, Stream
 
 _SET_WORDS: Final = {
@@ -118,7 +118,7 @@ def getex(txn: Txn, key: bytes, *words: bytes) -> Reply:
 def mget(txn: Txn, *keys: bytes) -> Reply:
     """Return the values of several strings."""
     values = strings.find_all(txn, keys)
-    LOOKUPS.further += len(keys) - 1
+    HITS.further += len(keys) - 1
     return values if type(values) is list else Stream(list, len(keys), values)
 
 
@@ -221,10 +221,10 @@ def lcs_(txn: Txn, key1: bytes, key2: bytes, *options: bytes) -> Reply:
     words, min_length = _parse_lcs_options(Args(options))
     a, b = strings.prepare_lcs(txn, pair)
     if b"LEN" in words:
-        return lcs.lcs_length(a, b, txn.breathe)
+        return lcs.lcs_length(a, b, txn.pause_if_due)
     if b"IDX" not in words:
-        return lcs.lcs_sequence(a, b, txn.breathe)
-    matches, length = lcs.lcs_matches(a, b, min_length, txn.breathe)
+        return lcs.lcs_sequence(a, b, txn.pause_if_due)
+    matches, length = lcs.lcs_matches(a, b, min_length, txn.pause_if_due)
     with_length = b"WITHMATCHLEN" in words
     return {b"matches": [_match(one, with_length) for one in matches], b"len": length}
 

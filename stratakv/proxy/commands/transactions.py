@@ -4,7 +4,7 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET
 from stratakv.errors import CommandError, Damaged
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.clients.transactions import Transaction
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply
 
 
@@ -42,7 +42,7 @@ def exec_(session: Session) -> Reply:
         session.end_unit()
     session.end_transaction()
     if len(transaction.queue) > ROW_BUDGET:
-        session.server.keyspace.cast_off(transaction.queue)
+        session.server.keyspace.free_later(transaction.queue)
     return results
 
 

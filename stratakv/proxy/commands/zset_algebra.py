@@ -16,7 +16,7 @@ from stratakv.proxy.arguments.zset_options import (
     numbered_keys,
     take_keys,
 )
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import Pairs, Reply
 
 _MOVABLE: Final = (0, 0, 0)

@@ -13,7 +13,7 @@ from stratakv.proxy.arguments.zset_options import (
     rank_range,
     score_range,
 )
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import Pairs, Reply
 
 

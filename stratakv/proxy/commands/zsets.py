@@ -15,7 +15,7 @@ from stratakv.proxy.arguments import scanning
 from stratakv.proxy.arguments.args import INT64_MAX, Args, ranged
 from stratakv.proxy.arguments.pop_options import EXTREMES, MAX, pop_options
 from stratakv.proxy.arguments.zset_options import add_options, listing, numbered_keys
-from stratakv.proxy.table.table import command
+from stratakv.proxy.table.registry import command
 from stratakv.proxy.wire.replies import NULL_ARRAY, Pairs, Reply
 
 _EXACT_DIGITS: Final = 15
@@ -45,7 +45,7 @@ def zincrby(txn: Txn, key: bytes, increment: bytes, member: bytes) -> Reply:
 
 def _add(txn: Txn, key: bytes, arguments: Sequence[bytes], *, increments: bool = False) -> Reply:
     txn.expect_work(len(arguments) // 2)
-    pace = partial(paced, txn) if txn.patient else iter
+    pace = partial(paced, txn) if txn.is_long else iter
     options = add_options(arguments, increments=increments, pace=pace)
     if options.increments:
         score, member = options.pairs[0]

@@ -2,7 +2,7 @@
 
 Ours are the options (options.py); where Redis has the same name, the value is checked in Redis's
 way and refused in its words. Views are Redis's names for an option of ours. All others are in
-config_names.py: followed, satisfied whatever their value, fixed, or facts that cannot be set.
+redis_names.py: followed, satisfied whatever their value, fixed, or facts that cannot be set.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from typing import Any, Final
 from stratakv import options as declared_options
 from stratakv.encodings.layout.globs import compile_glob
 from stratakv.options import BadOption, Options
-from stratakv.proxy.config.config_names import (
+from stratakv.proxy.config.redis_names import (
     ALIASES,
     FACTS,
     FIXED,
@@ -22,7 +22,7 @@ from stratakv.proxy.config.config_names import (
     PROTECTED_NAMES,
     SATISFIED,
 )
-from stratakv.proxy.config.config_values import (
+from stratakv.proxy.config.value_kinds import (
     INT_MAX,
     LONG_MAX,
     Parse,
@@ -114,7 +114,7 @@ def _inverse(names: dict[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """A value that has been checked and waits for the others of its CONFIG SET."""
 
     name: str
@@ -169,40 +169,40 @@ class Settings:
             return PROTECTED
         return IMMUTABLE if name in FACTS or name in _IMMUTABLE_IN_REDIS else ""
 
-    def check(self, name: str, text: str) -> Change:
+    def check(self, name: str, text: str) -> SettingChange:
         """The value that a text stands for; raises `Refused`."""
         name = ALIASES.get(name, name)
         if name in _KEPT:
-            return Change(name, str(_KEPT[name][1](text)))
+            return SettingChange(name, str(_KEPT[name][1](text)))
         if name in _VIEWS:
-            return Change(name, _VIEWS[name].parse(text))
+            return SettingChange(name, _VIEWS[name].parse(text))
         if name in FIXED:
             return self._as_it_is(name, text)
         if not self._own[name].metadata["live"]:
             return self._unchanged(name, text)
         if name == "client-output-buffer-limit":
-            return Change(name, output_limits(text, self.show(name)))
+            return SettingChange(name, output_limits(text, self.show(name)))
         if name in _IN_REDIS_TOO:
-            return Change(name, _IN_REDIS_TOO[name](text))
+            return SettingChange(name, _IN_REDIS_TOO[name](text))
         try:
-            return Change(name, declared_options.parse(name, text))
+            return SettingChange(name, declared_options.parse(name, text))
         except BadOption as error:
             raise Refused(error.allowed) from None
 
-    def _as_it_is(self, name: str, text: str) -> Change:
+    def _as_it_is(self, name: str, text: str) -> SettingChange:
         """A name that tunes what does not exist here may be set to what is the case."""
         value = str(FIXED[name].parse(text))
         if value != FIXED[name].value:
             raise Refused(FIXED[name].reason)
-        return Change(name, value)
+        return SettingChange(name, value)
 
-    def _unchanged(self, name: str, text: str) -> Change:
+    def _unchanged(self, name: str, text: str) -> SettingChange:
         """What only a restart changes may be set to what it is, as tools do that set it all."""
         if text != self.show(name):
             raise Refused(IMMUTABLE)
-        return Change(name, getattr(self._options, name.replace("-", "_")))
+        return SettingChange(name, getattr(self._options, name.replace("-", "_")))
 
-    def check_together(self, changes: Sequence[Change]) -> None:
+    def check_together(self, changes: Sequence[SettingChange]) -> None:
         """Refuse, with the name in front, what does not go with the rest; raises `BadOption`.
 
         A version that needs a Redis may be set along with it. Taking the Redis away is always
@@ -217,12 +217,12 @@ class Settings:
             if rest == "encoding":
                 declared_options.check_version(wanted, kind, change.value, change.name)
 
-    def shown(self, change: Change) -> tuple[str, str]:
+    def shown(self, change: SettingChange) -> tuple[str, str]:
         """The name of a change that was applied, and its value as logs may show it."""
         name = change.name
         return name, declared_options.without_secret(name, self.show(name)) or "nothing"
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: SettingChange) -> None:
         """Put a checked value into force."""
         name, value = change.name, change.value
         if name in _VIEWS:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.types.keys.keys import paced
-from stratakv.proxy.table.table import Command
+from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.replies import NullArray, Stream
 
 

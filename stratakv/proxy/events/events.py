@@ -12,7 +12,7 @@ from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS
 from stratakv.proxy.events.event_calls import DISCREET, Call, Rule
-from stratakv.proxy.table.table import TABLE, Command
+from stratakv.proxy.table.registry import TABLE, Command
 
 # commands with one event
 

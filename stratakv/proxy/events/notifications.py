@@ -13,7 +13,7 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.proxy.events.event_calls import Call, Rule
 from stratakv.proxy.events.events import PREPARED, rule_of
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table.table import Command, Handler, every_command
+from stratakv.proxy.table.registry import Command, Handler, every_command
 
 if TYPE_CHECKING:
     from stratakv.encodings.keyspace.keyspace import Database, Keyspace

@@ -14,7 +14,7 @@ from stratakv.encodings.keyspace.locks import claim
 from stratakv.encodings.upkeep.reclaim import Compaction, Reclaimer
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import SUBSCRIBED
-from stratakv.proxy.table.table import every_command
+from stratakv.proxy.table.registry import every_command
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -147,7 +147,7 @@ class Housekeeper:
         self._cut_dead_clients()
         self._server.output_limits.check_again()
         self._sync_every_second()
-        self._server.tiering.check()
+        self._server.tier_control.check()
         self._free_leftovers()
         self._tidy()
 
@@ -263,7 +263,7 @@ class Housekeeper:
         server = self._server
         if self._stopped:
             return
-        if server.store.busy or server.patience.running or server.store.threads.working:
+        if server.store.busy or server.slices.running or server.store.threads.working:
             self._loop.call_later(MEND_SOON_SECONDS, self._try_to_mend)
             return
         try:

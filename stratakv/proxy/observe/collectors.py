@@ -16,8 +16,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from stratakv import __version__
-from stratakv.proxy.observe.tier_report import COUNTS, TRAFFIC, roles
-from stratakv.proxy.table.table import every_command
+from stratakv.proxy.observe.tier_info import COUNTS, TRAFFIC, roles
+from stratakv.proxy.table.registry import every_command
 from stratakv.storage.leveldb.usage import parse_levels
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ class ClientCollector(Collector):
         yield counter("received_bytes", "Bytes from clients.", stats.bytes_in)
         yield counter("sent_bytes", "Bytes to clients.", stats.bytes_out)
         yield counter("long_commands", "Commands that ran in slices.", stats.long_commands)
-        yield gauge(
-            "long_commands_running", "Long commands at work.", self._server.patience.running
-        )
+        yield gauge("long_commands_running", "Long commands at work.", self._server.slices.running)
         yield self._errors()
         yield self._lag()
 

@@ -1,6 +1,6 @@
 """INFO: the state of the server in sections of `name:value` lines.
 
-Names that tools read are Redis's own. What Redis reports of things that do not exist here (forks,
+Names that tools read are Redis's own. What Redis reports of things that do not exist here (splits,
 replicas, scripts) is left out, or constant where tools insist on it. Sections `Store`, `Cache` and
 `GC` are ours.
 """
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import REDIS_VERSION, __version__
-from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.upkeep.expiry_times import average_ttl_ms
-from stratakv.proxy.observe import tier_report
+from stratakv.proxy.observe import tier_info
 from stratakv.proxy.observe.memory import MemoryUse
-from stratakv.proxy.table.table import TABLE, Command
+from stratakv.proxy.table.registry import TABLE, Command
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -180,7 +180,7 @@ def _stats(server: "Server") -> Fields:
     operations, bytes_in, bytes_out = stats.rates()
     readers = [entry for entry in _entries() if _looks_up(entry)]
     missed = sum(entry.missed for entry in readers)
-    lookups = LOOKUPS.further + sum(entry.calls for entry in readers)
+    lookups = HITS.further + sum(entry.calls for entry in readers)
     return {
         "total_connections_received": stats.connections,
         "total_commands_processed": sum(entry.calls for entry in _entries()),
@@ -342,7 +342,7 @@ def _store(server: "Server") -> Fields:
 def _cache(server: "Server") -> Fields:
     keyspace = server.keyspace
     return {
-        **tier_report.fields(server),
+        **tier_info.fields(server),
         "meta_cache_entries": sum(len(database.cache) for database in keyspace.databases),
         "meta_cache_bytes": sum(database.cached_bytes for database in keyspace.databases),
         "meta_cache_limit_bytes": keyspace.cache_bytes,

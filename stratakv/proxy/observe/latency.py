@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from stratakv.proxy.table.table import TABLE
+from stratakv.proxy.table.registry import TABLE
 
 HISTORY: Final = 160
 """Seconds with a spike that are remembered for each event."""

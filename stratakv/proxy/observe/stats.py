@@ -11,7 +11,7 @@ from stratakv.errors import CommandError, Damaged
 from stratakv.options import holds_secret
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.observe.latency import LatencyMonitor, event_of
-from stratakv.proxy.table.table import TABLE
+from stratakv.proxy.table.registry import TABLE
 from stratakv.proxy.wire.replies import Status
 from stratakv.proxy.wire.requests import Request
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from stratakv.encodings.keyspace.keyspace import Keyspace
     from stratakv.encodings.keyspace.txn import Txn
     from stratakv.proxy.clients.session import Session
-    from stratakv.proxy.table.table import Command
+    from stratakv.proxy.table.registry import Command
 
-Place = tuple[int, bytes]
+WaitedKey = tuple[int, bytes]
 Serve = Callable[["Txn", bytes], Reply]
 
 _SAME: Final = object()
@@ -75,7 +75,7 @@ class Blocked:
         session: "Session",
         entry: "Command",
         request: Request,
-        places: list[Place],
+        places: list[WaitedKey],
         reason: WouldBlock,
     ) -> None:
         self.session = session
@@ -96,10 +96,10 @@ class BlockedClients:
     ) -> None:
         self._loop = loop
         self._on_ready = on_ready
-        self._signals = keyspace.signals
-        self._by_place: dict[Place, dict[int, Blocked]] = {}
+        self._watchers = keyspace.watchers
+        self._by_place: dict[WaitedKey, dict[int, Blocked]] = {}
         self._by_session: dict[int, Blocked] = {}
-        self.ready: dict[Place, None] = {}
+        self.ready: dict[WaitedKey, None] = {}
         """Keys that changed since the last `take_ready`, in order."""
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class BlockedClients:
             waiting = self._by_place.get(place)
             if waiting is None:
                 waiting = self._by_place[place] = {}
-                self._signals.listen(*place, self._changed)
+                self._watchers.listen(*place, self._changed)
             waiting[session.id] = blocked
         if reason.seconds:
             blocked.timer = self._loop.call_later(reason.seconds, self._time_out, blocked)
@@ -157,7 +157,7 @@ class BlockedClients:
             del waiting[blocked.session.id]
             if not waiting:
                 del self._by_place[place]
-                self._signals.ignore(*place, self._changed)
+                self._watchers.ignore(*place, self._changed)
         if blocked.timer is not None:
             blocked.timer.cancel()
 

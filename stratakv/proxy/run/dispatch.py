@@ -26,6 +26,7 @@ from stratakv.proxy.clients.session import (
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.busy import BusyScripts
+from stratakv.proxy.run.cache_reads import CacheRead
 from stratakv.proxy.run.guards import (
     LOCKED,
     PAUSED,
@@ -35,12 +36,11 @@ from stratakv.proxy.run.guards import (
     Guards,
     may_write,
 )
-from stratakv.proxy.run.inquiries import Inquiry
 from stratakv.proxy.run.long_commands import LongCommand
-from stratakv.proxy.run.patience import Patience
-from stratakv.proxy.run.serving import Serving
+from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import TURN_SECONDS, Turns
-from stratakv.proxy.table.table import TABLE, Command
+from stratakv.proxy.run.unblocking import Unblocking
+from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.proxy.wire.replies import BULK_HEADS, CRLF, INTEGERS, NO_REPLY, QUEUED, Status, made
 from stratakv.proxy.wire.requests import Request
 
@@ -57,12 +57,12 @@ class Dispatcher:
     """Runs requests; one for the whole server."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, turns: Turns, stats: Stats, patience: Patience
+        self, loop: asyncio.AbstractEventLoop, turns: Turns, stats: Stats, slices: Slices
     ) -> None:
         self._loop = loop
         self._turns = turns
         self._stats = stats
-        self._patience = patience
+        self._slices = slices
         self._spellings: dict[bytes, Command] = {
             spelling: entry
             for name, entry in TABLE.items()
@@ -73,7 +73,7 @@ class Dispatcher:
         self.locks = KeyLocks(loop.call_soon, self.guards.lock)
         self._busy = BusyScripts(loop, self.locks)
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
-        self._serving = Serving(self, self.blocked, self.guards)
+        self._unblocking = Unblocking(self, self.blocked, self.guards)
         self._unfinished: deque[Session] = deque()
         """Clients with the rest of a pipeline, in the order in which they go on."""
 
@@ -192,7 +192,7 @@ class Dispatcher:
             assert streak_of is not None
             streak_of.count(before - streak_began, streak)
         if guards.bits & READY:
-            self._serving.serve()
+            self._unblocking.serve()
 
     def _run_session_command(self, session: Session, entry: Command, request: Request) -> Any:
         """Commands on the connection and the server."""
@@ -251,7 +251,7 @@ class Dispatcher:
         self.count(session, entry, request, perf_counter() - started)
         if self.guards.bits & WATCHED:
             self.guards.note(session, entry, request, shown, source)
-        session.txn.breathe()
+        session.txn.pause_if_due()
         return value
 
     def count(self, session: Session, entry: Command, request: Request, seconds: float) -> None:
@@ -267,7 +267,7 @@ class Dispatcher:
         if isinstance(reason, WouldBlock):
             self.blocked.park(session, entry, request, reason)
         elif isinstance(reason, Unanswered) and not entry.is_write:
-            Inquiry(self, session, entry, request).ask(reason.requests)
+            CacheRead(self, session, entry, request).ask(reason.requests)
         else:
             self.start_long(session, entry, request)
 
@@ -369,7 +369,7 @@ class Dispatcher:
     def _admit(self, session: Session, entry: Command, request: Request) -> bool:
         """Look into the guards; False if the command may not run (it has its reply, or waits)."""
         if self.guards.bits & READY:
-            self._serving.serve()
+            self._unblocking.serve()
         guards = self.guards.bits
         failure = self._refusal(session, entry) if (session.guards or guards & READ_ONLY) else None
         if failure is None and self._busy:
@@ -508,7 +508,7 @@ class Dispatcher:
                 lambda: server.scripting.kind_for(session),
                 server.options.busy_reply_threshold / 1000,
             )
-        self._turns.flush_now(lambda: self._patience.start(task.run))
+        self._turns.flush_now(lambda: self._slices.start(task.run))
 
     def end_long(self, task: LongCommand) -> None:
         """A long command has ended: give its lock back and go on with its client."""
@@ -521,7 +521,7 @@ class Dispatcher:
             return
         self.count(task.session, task.entry, task.request, task.seconds)
         if self.guards.bits & READY:
-            self._serving.serve()
+            self._unblocking.serve()
         self.resume(task.session)
 
     def unlock(self, task: LongCommand) -> None:
@@ -532,9 +532,9 @@ class Dispatcher:
             lock.release()
 
     @property
-    def patience(self) -> Patience:
+    def slices(self) -> Slices:
         """Where long work runs."""
-        return self._patience
+        return self._slices
 
     @property
     def stats(self) -> Stats:

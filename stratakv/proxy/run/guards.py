@@ -10,7 +10,7 @@ from typing import Final
 
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.observe.stats import monitor_line
-from stratakv.proxy.table.table import Command
+from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 
 LOCKED: Final = 1

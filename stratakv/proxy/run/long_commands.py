@@ -1,6 +1,6 @@
 """A long command: the same handler over a snapshot, in slices, from its start to its reply.
 
-See patience.py for the slices and encodings/keyspace/patient.py for what the operation sees.
+See slices.py for the slices and encodings/keyspace/long_txn.py for what the operation sees.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from stratakv import errors
 from stratakv.encodings.keyspace.locks import Lock
-from stratakv.encodings.keyspace.patient import MANY, PatientTxn
+from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
 from stratakv.encodings.keyspace.txn import Txn, Uncovered
 from stratakv.errors import StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import MUTED, Session
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import WATCHED
-from stratakv.proxy.table.table import Command
+from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 from stratakv.storage.store import Done, Overlay
 
@@ -35,7 +35,7 @@ class LongCommand:
         lock: Lock | None,
     ) -> None:
         self._dispatcher = dispatcher
-        self._patience = dispatcher.patience
+        self._slices = dispatcher.slices
         self.session = session
         self.entry = entry
         self.request = request
@@ -54,9 +54,7 @@ class LongCommand:
         started = perf_counter()
         keyspace = self.session.txn.keyspace
         snapshot = keyspace.store.engine.snapshot()
-        txn = PatientTxn(
-            keyspace, self.session.txn.db, snapshot, self._patience.pause, self._write_rows
-        )
+        txn = LongTxn(keyspace, self.session.txn.db, snapshot, self._slices.pause, self._write_rows)
         self.session.lock = self.lock
         try:
             self._answer(txn)
@@ -80,7 +78,7 @@ class LongCommand:
             self.session.server.turns.touch(self.session)
             self._dispatcher.end_long(self)
             if len(self.request) > MANY and self.blocked is None and not self.is_uncovered:
-                keyspace.cast_off(self.request)
+                keyspace.free_later(self.request)
 
     def _show(self) -> None:
         """MONITOR: others than these were shown when they were admitted."""
@@ -88,7 +86,7 @@ class LongCommand:
         if self.entry.takes_session and guards.bits & WATCHED:
             guards.show(self.session, self.entry, self.request)
 
-    def _answer(self, txn: PatientTxn) -> None:
+    def _answer(self, txn: LongTxn) -> None:
         session = self.session
         if self.entry.takes_session:
             session.txn = txn
@@ -111,7 +109,7 @@ class LongCommand:
             session.out += session.interjections
             session.interjections = None
 
-    def _send(self, txn: PatientTxn, value: Any) -> None:
+    def _send(self, txn: LongTxn, value: Any) -> None:
         """Put the reply out, a long one in pieces."""
         session = self.session
         for number, chunk in enumerate(session.encoding.chunks(value)):
@@ -120,7 +118,7 @@ class LongCommand:
             session.out.append(chunk)
             self._is_underway = True
             session.server.turns.touch(session)
-            txn.breathe()
+            txn.pause_if_due()
             if session.closing:
                 return
 
@@ -128,13 +126,13 @@ class LongCommand:
         """Give a slow reader time: a long reply is made no faster than it is read."""
         connection = self.session.connection
         if connection.write_paused and not self.session.closing:
-            self._patience.wait(connection.when_writable)
+            self._slices.wait(connection.when_writable)
 
     def _commit(self, txn: Txn) -> None:
         """Publish in a commit of its own, and wait for it."""
         keyspace = txn.keyspace
 
-        if isinstance(txn, PatientTxn):
+        if isinstance(txn, LongTxn):
             txn.conclude()
 
         def publish(done: Done) -> None:
@@ -163,7 +161,7 @@ class LongCommand:
 
             submit(done)
 
-        self._patience.wait(subscribe)
+        self._slices.wait(subscribe)
         if outcome[0] is not None:
             raise errors.misconf(str(outcome[0]), for_good=isinstance(outcome[0], StoreDamaged))
 

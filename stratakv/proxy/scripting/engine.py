@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import TooLong, Txn
-from stratakv.encodings.rdb import libraries as stored
+from stratakv.encodings.rdb import function_libraries as stored
 from stratakv.errors import CommandError
 from stratakv.proxy.run.guards import READ_ONLY
 from stratakv.proxy.scripting.flags import (

@@ -9,7 +9,7 @@ from stratakv import errors
 from stratakv.encodings.keyspace.txn import TooLong, Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.scripting.conversion import NotCalled, argument
-from stratakv.proxy.table.table import TABLE, Command
+from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _ESCAPES: Final = {
 """What would begin another line, or steer the terminal that shows the log."""
 
 
-class Work:
+class WorkMeter:
     """Lua at work, until it ends or has to."""
 
     def __init__(self, name: bytes, kind: str) -> None:
@@ -84,7 +84,7 @@ class Work:
         return CommandError(errors.SCRIPT_NOT_ALLOWED)
 
 
-class Loading(Work):
+class Loading(WorkMeter):
     """A library that registers its functions; with a Txn it may begin anew in slices."""
 
     def __init__(self, txn: Txn | None) -> None:
@@ -95,14 +95,14 @@ class Loading(Work):
         """See to the time limit."""
         if self.seconds > LOAD_SECONDS:
             self.reason = b"ERR FUNCTION LOAD timeout"
-        elif self._txn is not None and self._txn.patient:
-            self._txn.breathe()
+        elif self._txn is not None and self._txn.is_long:
+            self._txn.pause_if_due()
         elif self._txn is not None and self.seconds > INLINE_SECONDS:
             self.end(TooLong())
         return bool(self.reason)
 
 
-class Run(Work):
+class Run(WorkMeter):
     """A script or function at work for a session."""
 
     def __init__(self, session: "Session", name: bytes, *, read_only: bool, kind: str) -> None:
@@ -129,17 +129,17 @@ class Run(Work):
         if self.reason:
             return True
         txn = self.session.txn
-        if txn.patient:
+        if txn.is_long:
             self._warn()
-            txn.breathe()
+            txn.pause_if_due()
         elif self.seconds > INLINE_SECONDS:
             self.end(TooLong())
         return bool(self.reason)
 
-    def breathe(self) -> None:
+    def pause_if_due(self) -> None:
         """Give way to other clients, if that can be done, after Lua has come to its end."""
-        if self.session.txn.patient:
-            self.session.txn.breathe()
+        if self.session.txn.is_long:
+            self.session.txn.pause_if_due()
 
     def _warn(self) -> None:
         if 0 < self._warn_after < self.seconds:
@@ -148,7 +148,7 @@ class Run(Work):
 
     def note(self, level: int, text: str) -> None:
         """redis.log: at once in slices, else at the end, since the script may begin anew."""
-        if self.session.txn.patient:
+        if self.session.txn.is_long:
             super().note(level, text)
         else:
             self._log.append((level, text))

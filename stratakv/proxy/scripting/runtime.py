@@ -35,7 +35,7 @@ from stratakv.proxy.scripting.conversion import (
     scalar,
 )
 from stratakv.proxy.scripting.flags import FLAGS
-from stratakv.proxy.scripting.runs import LOG_LENGTH, Run, Work, find_command
+from stratakv.proxy.scripting.runs import LOG_LENGTH, Run, WorkMeter, find_command
 
 if TYPE_CHECKING:
     from stratakv.options import Options
@@ -93,7 +93,7 @@ class Lua:
         )
         self._table: Callable[[Any], Any] = self._lua.table_from
         self._used: Callable[[], int] = self._lua.get_memory_used
-        self._run: Work | None = None
+        self._run: WorkMeter | None = None
         self._digest = hashlib.sha1()
         self._count = _FIRST
         self._looked = 0.0
@@ -198,7 +198,7 @@ class Lua:
         tables = self._list(run, keys), self._list(run, args)
         return self._enter(run, self._api[b"call_tables"], callback, *tables)
 
-    def load(self, run: Work, chunk: Any) -> Iterator[tuple[bytes, bytes | None, bytes, Any]]:
+    def load(self, run: WorkMeter, chunk: Any) -> Iterator[tuple[bytes, bytes | None, bytes, Any]]:
         """Run a library; gives name, description, flags and callback of each function."""
         ok, found = self._protected(run, self._api[b"load_library"], chunk)
         if not ok:
@@ -231,7 +231,7 @@ class Lua:
             found = self._api[b"chunk"](values, start)
             yield from found if isinstance(found, tuple) else (found,)
 
-    def _list(self, run: Work, values: Sequence[Any]) -> Any:
+    def _list(self, run: WorkMeter, values: Sequence[Any]) -> Any:
         """A Lua table of values, made in pieces."""
         found = self._table(values[:SHORT])
         for start in range(SHORT, len(values), SHORT):
@@ -239,12 +239,12 @@ class Lua:
             self._extend(found, start, *values[start : start + SHORT])
         return found
 
-    def _give_way(self, run: Work) -> None:
+    def _give_way(self, run: WorkMeter) -> None:
         """From the host's own loops, while Lua is not at work: let others be served."""
         if run.tick():
             run.raise_failure()
 
-    def _protected(self, run: Work, function: Any, *arguments: Any) -> Any:
+    def _protected(self, run: WorkMeter, function: Any, *arguments: Any) -> Any:
         self._run = run
         self._count, self._looked = _FIRST, run.started
         try:
@@ -292,7 +292,7 @@ class Lua:
         try:
             while cycles:
                 cycles -= bool(collect())
-                run.breathe()
+                run.pause_if_due()
         except lua51.LuaMemoryError:
             return  # it has none left even for that, and will be closed
 
@@ -309,7 +309,7 @@ class Lua:
             room = self._limit - self._used()
             if room > 0 and (type(reply) is int or (type(reply) is bytes and len(reply) < room)):
                 return reply
-            reader = ReplyReader(self._made, run.resp3, room, self._breathe)
+            reader = ReplyReader(self._made, run.resp3, room, self._pause_if_due)
             return reader.read(reply)
         except TooMuch:
             run.end(OutOfMemory())
@@ -349,7 +349,7 @@ class Lua:
         self._looked = time.perf_counter()
         return 0 if has_to_end else self._count
 
-    def _breathe(self) -> None:
+    def _pause_if_due(self) -> None:
         """From the host's own loops, while Lua waits for them; raises if it has to end."""
         if not self._tick():
             raise _Ended
@@ -363,7 +363,7 @@ class Lua:
 
     def _struct(self, *values: Any) -> tuple[Any, ...]:
         try:
-            return libraries.struct_call(self._breathe, *values)
+            return libraries.struct_call(self._pause_if_due, *values)
         except _Ended:
             return (self._reason(),)
 

@@ -7,7 +7,7 @@ derived, not listed.
 
 from typing import Final, NamedTuple
 
-from stratakv.proxy.table.table import Command
+from stratakv.proxy.table.registry import Command
 
 _FLAGS = """
     write readonly denyoom admin pubsub noscript blocking loading stale skip_monitor skip_slowlog

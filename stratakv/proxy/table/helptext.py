@@ -1,6 +1,6 @@
 """HELP of the containers, made from the table: the syntax of each subcommand and its summary."""
 
-from stratakv.proxy.table.table import TABLE
+from stratakv.proxy.table.registry import TABLE
 from stratakv.proxy.wire.replies import Status
 
 

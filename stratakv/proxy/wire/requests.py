@@ -22,8 +22,8 @@ INLINE_MAX: Final = 64 * 1024
 MULTIBULK_MAX: Final = (1 << 31) - 1
 LARGE_BULK: Final = 64 * 1024
 """A longer argument that is cut by the end of the data is collected apart."""
-STRANGER_ARGUMENTS: Final = 10
-STRANGER_BULK: Final = 16384
+UNAUTHENTICATED_ARGUMENTS: Final = 10
+UNAUTHENTICATED_BULK: Final = 16384
 _ARRAY: Final = ord("*")
 _BULK: Final = ord("$")
 _HUGE: Final = re.compile(rb"\*[0-9]{6}").search
@@ -61,7 +61,7 @@ class RequestParser:
     """The requests of one connection.
 
     `receive` returns the complete requests of a chunk. After a malformed one, `error` is set and
-    nothing more is read. While `stranger` is set, the limits for unauthenticated clients hold.
+    nothing more is read. While `unauthenticated` is set, the limits for such clients hold.
     `pending` are the bytes of a request that is not complete.
     """
 
@@ -79,23 +79,23 @@ class RequestParser:
         self._gets = self._reader.gets
 
     @property
-    def stranger(self) -> bool:
+    def unauthenticated(self) -> bool:
         """Whether the client has yet to authenticate."""
-        return self._strict.stranger
+        return self._strict.unauthenticated
 
-    @stranger.setter
-    def stranger(self, is_stranger: bool) -> None:
-        self._strict.stranger = is_stranger
+    @unauthenticated.setter
+    def unauthenticated(self, value: bool) -> None:
+        self._strict.unauthenticated = value
 
     def receive(self, data: bytes) -> list[Request]:
         """All requests that `data` completes."""
         strict = self._strict
-        if strict.buffered and not strict.stranger:
+        if strict.buffered and not strict.unauthenticated:
             return self._finish_cut(data)
         if (
             len(data) < _SHORT
             and data.find(b"*", 1) < 0  # else it is a pipeline, most likely
-            and not strict.stranger
+            and not strict.unauthenticated
             and not self.error
         ):
             request = _only_request(data)
@@ -103,7 +103,7 @@ class RequestParser:
                 return [request]
         if (
             data[0] != _ARRAY
-            or strict.stranger
+            or strict.unauthenticated
             or self.error
             or _HUGE(data)
             or _has_aggregates(data)
@@ -226,12 +226,12 @@ class StrictParser:
         "_large",
         "_left",
         "_missing",
-        "stranger",
+        "unauthenticated",
     )
 
     def __init__(self, bulk_max: int) -> None:
         self._bulk_max = bulk_max
-        self.stranger = False
+        self.unauthenticated = False
         self._buffer = bytearray()
         self._args: Request = []
         self._args_bytes = 0
@@ -288,7 +288,7 @@ class StrictParser:
         count = parse_int(line[1:])
         if count is None or count > MULTIBULK_MAX:
             raise ProtocolError(b"invalid multibulk length")
-        if count > STRANGER_ARGUMENTS and self.stranger:
+        if count > UNAUTHENTICATED_ARGUMENTS and self.unauthenticated:
             raise ProtocolError(b"unauthenticated multibulk length")
         self._missing = max(0, count)
         self._args = []
@@ -338,7 +338,7 @@ class StrictParser:
 
         0.5 us an argument instead of 1.8 us: requests of many arguments are cut by every read.
         """
-        if self._bulk_length >= 0 or self.stranger:
+        if self._bulk_length >= 0 or self.unauthenticated:
             return
         # no more than can be theirs: whatever is behind them was looked at for each request
         buffer = bytes(memoryview(self._buffer)[: self._missing * _SIMPLE_BYTES])
@@ -384,7 +384,7 @@ class StrictParser:
         length = parse_int(line[1:])
         if length is None or not 0 <= length <= self._bulk_max:
             raise ProtocolError(b"invalid bulk length")
-        if length > STRANGER_BULK and self.stranger:
+        if length > UNAUTHENTICATED_BULK and self.unauthenticated:
             raise ProtocolError(b"unauthenticated bulk length")
         self._bulk_length = length
         return True

@@ -34,7 +34,7 @@ from stratakv.storage.cache.slots import (
 LOOK_AGAIN_SECONDS: Final = 0.2
 TRY_AGAIN_SECONDS: Final = 0.01
 
-Place = tuple[str, int]
+NodeAddress = tuple[str, int]
 
 
 class Cluster:
@@ -55,7 +55,7 @@ class Cluster:
         self.traffic = Traffic()
         self._on_loss = on_loss
         self._on_ready = on_ready
-        self._links: dict[Place, Link] = {}
+        self._links: dict[NodeAddress, Link] = {}
         self._owners: list[Link | None] = [None] * SLOTS
         self._epoch = 0
         """Rises with each doubt: what was asked before is bypassed."""
@@ -74,7 +74,7 @@ class Cluster:
         """The links in use."""
         return iter(self._links.values())
 
-    def _link_to(self, place: Place) -> Link:
+    def _link_to(self, place: NodeAddress) -> Link:
         link = self._links.get(place)
         if link is None:
             link = Link(
@@ -89,7 +89,7 @@ class Cluster:
             link.start()
         return link
 
-    def _node_lost(self, place: Place) -> None:
+    def _node_lost(self, place: NodeAddress) -> None:
         if place in self._links:
             self.ready = False
             self._doubt()
@@ -113,7 +113,7 @@ class Cluster:
         if not self.ready:
             self._look_again()
 
-    def _learn_from(self, place: Place) -> None:
+    def _learn_from(self, place: NodeAddress) -> None:
         link = self._links.get(place)
         if link is not None:
             link.ask((b"CLUSTER", b"SLOTS"), partial(self._learn, place[0]))
@@ -306,7 +306,7 @@ class _Question:
         elif moved.kind != "ASK" or not self._ask_there((moved.host, moved.port)):
             self._later(0.0 if moved.kind == "MOVED" else TRY_AGAIN_SECONDS)
 
-    def _ask_there(self, place: Place) -> bool:
+    def _ask_there(self, place: NodeAddress) -> bool:
         """Ask the node that a slot is moving to. A transaction has to wait until it is there."""
         link = self._cluster._link_to(place)
         if len(self._requests) > 1 or not link.ready:

@@ -66,7 +66,7 @@ class Link(asyncio.Protocol):
         self._waiting: deque[tuple[Then | None, float]] = deque()
         self._watching = False
         self._failures = 0
-        self._ghost: tuple[bytes, ...] = ()
+        self._former_self: tuple[bytes, ...] = ()
         """The last connection, as CLIENT KILL is told."""
         self._ready_since = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -108,8 +108,8 @@ class Link(asyncio.Protocol):
         self.traffic.connects += 1
         for words in self._introduction():
             self._send(words, self._accept)
-        if self._ghost:
-            self._send((b"CLIENT", b"KILL", *self._ghost), _ignore)
+        if self._former_self:
+            self._send((b"CLIENT", b"KILL", *self._former_self), _ignore)
         self._send((b"CLIENT", b"INFO"), self._remember)
         if self._on_cluster is not None:
             self._send((b"INFO", b"cluster"), self._look_for_cluster)
@@ -123,7 +123,7 @@ class Link(asyncio.Protocol):
         """
         found = _CLIENT_INFO.search(reply) if isinstance(reply, bytes) else None
         if found:  # else this connection never carried a change, and an older one is still to end
-            self._ghost = (b"ID", found[1], b"ADDR", found[2])
+            self._former_self = (b"ID", found[1], b"ADDR", found[2])
 
     def _look_for_cluster(self, reply: Any) -> None:
         if self._on_cluster and isinstance(reply, bytes) and b"cluster_enabled:1" in reply:

@@ -74,7 +74,7 @@ def redirection(reply: Any) -> Redirection | None:
     return Redirection(kind) if kind in ("TRYAGAIN", "CLUSTERDOWN") else None
 
 
-class Range(NamedTuple):
+class SlotRange(NamedTuple):
     """Slots, both ends included, and the master that has them."""
 
     first: int
@@ -83,14 +83,14 @@ class Range(NamedTuple):
     port: int
 
 
-def ranges_of(reply: Any) -> list[Range]:
+def ranges_of(reply: Any) -> list[SlotRange]:
     """The masters out of a reply to CLUSTER SLOTS; raises ValueError if it is none.
 
     The host is empty where the node that answered does not know its own.
     """
     try:
         return [
-            Range(first, last, (master[0] or b"").decode(), master[1])
+            SlotRange(first, last, (master[0] or b"").decode(), master[1])
             for first, last, master, *_ in reply
         ]
     except (TypeError, AttributeError, IndexError):

@@ -22,6 +22,7 @@ from typing import Any, Final
 import plyvel
 
 from stratakv.errors import StoreUnavailable
+from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.formats import (
     Block,
     Broken,
@@ -30,7 +31,6 @@ from stratakv.storage.leveldb.formats import (
     encode_manifest,
     rebuild_table,
 )
-from stratakv.storage.leveldb.leveldb import LevelEngine
 from stratakv.storage.leveldb.survey import (
     Damage,
     inspect_tables,

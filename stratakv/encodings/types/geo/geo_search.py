@@ -85,7 +85,7 @@ def _within(txn: Txn, meta: Meta, shape: Shape) -> Iterator[Found]:
             txn.expect_work(len(rows) * _WORK_PER_PLACE)
         for number, (member, score) in enumerate(zsets.scored(meta, rows)):
             if not number % _BREATHE_EVERY:
-                txn.breathe()
+                txn.pause_if_due()
             distance_m = shape.distance_within(geo.decode(score))
             if distance_m is not None:
                 yield distance_m, member, score
@@ -99,9 +99,9 @@ def _sorted(txn: Txn, found: list[Found], *, nearest_first: bool) -> Iterator[Fo
         part = found[at : at + _SORT_AT_ONCE]
         part.sort(key=distance, reverse=not nearest_first)
         parts.append(part)
-        txn.breathe()
+        txn.pause_if_due()
     merged = heapq.merge(*parts, key=distance, reverse=not nearest_first)
     for number, one in enumerate(merged):
         if not number % _BREATHE_EVERY:
-            txn.breathe()
+            txn.pause_if_due()
         yield one

@@ -25,7 +25,7 @@ from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import HASH, Meta
 from stratakv.encodings.layout.rows import U64, end_of
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 
 TIMED: Final = 4
 """From this encode-version on, a hash has expire-times."""
@@ -114,7 +114,7 @@ def expire(
     outcomes = [_expire_field(txn, meta, field, at_ms, condition) for field in fields]
     gone = outcomes.count(DELETED)
     if gone:
-        members.shrink(txn, key, meta, gone)
+        member_rows.shrink(txn, key, meta, gone)
     if gone or DONE in outcomes:
         _reindex(txn, key, before, meta)
     return outcomes
@@ -180,7 +180,7 @@ def prepare(
             _delete_time(txn, meta, field, at_ms)
             cleared += 1
     if gone:
-        members.shrink(txn, key, meta, gone)
+        member_rows.shrink(txn, key, meta, gone)
         txn.when_applied(partial(_tell_expired, txn.keyspace, txn.db.index, key, gone))
     if gone or cleared:
         _reindex(txn, key, before, meta)

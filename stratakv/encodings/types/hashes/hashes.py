@@ -4,7 +4,7 @@
     "m#" | ns | h8 | key -> 1 | 2 | u64 version | i64 expire-ms                          blind
     "s#" | path | field  -> value
 
-Encode-versions 2 and 3 have the rows of 0 and 1, and entries in the Redis tier (see cached.py).
+Encode-versions 2 and 3 have the rows of 0 and 1, and entries in the tier (see cached_reads.py).
 Versions 4 and 5 are 0 and 1 with fields that have expire-times (see field_times.py).
 """
 
@@ -25,11 +25,11 @@ from stratakv.encodings.layout.numbers import (
     parse_long_double,
 )
 from stratakv.encodings.layout.rows import end_of
-from stratakv.encodings.tier import cached
+from stratakv.encodings.tier import cached_reads
 from stratakv.encodings.types.hashes import field_times
 from stratakv.encodings.types.hashes.field_times import TIMED
-from stratakv.encodings.types.shared import members, sampling
-from stratakv.encodings.types.shared.members import BREATHE_EVERY
+from stratakv.encodings.types.shared import member_rows, sampling
+from stratakv.encodings.types.shared.member_rows import PAUSE_EVERY
 from stratakv.errors import CommandError
 
 Pair = tuple[bytes, bytes]
@@ -40,7 +40,7 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     """Set one field; 1 if it is new (or if the hash does not count), else 0. The hot path."""
     meta = txn.expect(key, HASH)
     if meta is None:
-        txn.put(members.begin(txn, key, HASH, 1).sub + field, value)
+        txn.put(member_rows.begin(txn, key, HASH, 1).sub + field, value)
         return 1
     row = meta.sub + field
     known = meta.extra
@@ -68,7 +68,7 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     txn.expect_work(fields)
     meta = txn.expect(key, HASH)
     if meta is None:
-        meta = members.begin(txn, key, HASH, 0)
+        meta = member_rows.begin(txn, key, HASH, 0)
     elif meta.encoding > 1:
         if meta.encoding >= TIMED:
             return _assign_timed(txn, key, meta, pairs)
@@ -98,7 +98,7 @@ def _assign_timed(
 ) -> int:
     """As `assign_all`; the fields lose their expire-times, unless they are to `keep` them."""
     left = field_times.prepare(txn, key, meta, () if keep else pairs[::2])
-    return _put_all(txn, key, left or members.begin(txn, key, HASH, 0), pairs)
+    return _put_all(txn, key, left or member_rows.begin(txn, key, HASH, 0), pairs)
 
 
 def _put_all(txn: Txn, key: bytes, meta: Meta, pairs: Sequence[bytes]) -> int:
@@ -120,8 +120,8 @@ def _put_blindly(txn: Txn, meta: Meta, pairs: Sequence[bytes]) -> None:
     sub = meta.sub
     for number, (field, value) in enumerate(zip(pairs[::2], pairs[1::2], strict=True)):
         txn.put(sub + field, value)
-        if not number % BREATHE_EVERY:
-            txn.breathe()
+        if not number % PAUSE_EVERY:
+            txn.pause_if_due()
 
 
 def assign_new(txn: Txn, key: bytes, field: bytes, value: bytes) -> bool:
@@ -140,7 +140,7 @@ def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     if meta.encoding > 1:
         if meta.encoding >= TIMED:
             return field_times.value(txn, meta, field)
-        found = cached.fields(txn, meta, (field,))
+        found = cached_reads.fields(txn, meta, (field,))
         if found is not None:
             return found[0]
     return txn.get(meta.sub + field)
@@ -167,7 +167,7 @@ def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None
     if meta.encoding > 1:
         if meta.encoding >= TIMED:
             return [field_times.value(txn, meta, field) for field in fields]
-        found = cached.fields(txn, meta, fields)
+        found = cached_reads.fields(txn, meta, fields)
         if found is not None:
             return found
     sub, get = meta.sub, txn.get
@@ -187,7 +187,7 @@ def has_any(txn: Txn, key: bytes, fields: Sequence[bytes]) -> bool:
 def count(txn: Txn, key: bytes) -> int:
     """The number of fields; as in Redis, those that expired but are not deleted yet included."""
     meta = txn.expect(key, HASH)
-    return 0 if meta is None else members.count(txn, meta)
+    return 0 if meta is None else member_rows.count(txn, meta)
 
 
 def _hidden(txn: Txn, meta: Meta) -> frozenset[bytes]:
@@ -196,11 +196,11 @@ def _hidden(txn: Txn, meta: Meta) -> frozenset[bytes]:
 
 
 def remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
-    """Delete fields, as in Redis also those whose time has passed; see `members.remove`."""
+    """Delete fields, as in Redis also those whose time has passed; see `member_rows.remove`."""
     meta = txn.expect(key, HASH)
     if meta is not None and meta.encoding >= TIMED:
         meta = field_times.prepare(txn, key, meta, fields, limit=0)
-    return members.remove(txn, key, meta, fields)
+    return member_rows.remove(txn, key, meta, fields)
 
 
 def take(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
@@ -259,7 +259,7 @@ def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
         found = _cached_pairs(txn, meta)
         if found is not None:
             return len(found), found
-    return members.measure(txn, meta), members.each_pair(txn, meta)
+    return member_rows.measure(txn, meta), member_rows.each_pair(txn, meta)
 
 
 def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
@@ -274,7 +274,7 @@ def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
         found = _cached_pairs(txn, meta)
         if found is not None:
             return len(found), [field for field, _ in found]
-    return members.measure(txn, meta), members.each(txn, meta)
+    return member_rows.measure(txn, meta), member_rows.each(txn, meta)
 
 
 def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
@@ -289,19 +289,19 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
         pairs = _cached_pairs(txn, meta)
         if pairs is not None:
             return len(pairs), [value for _, value in pairs]
-    length = members.measure(txn, meta)
+    length = member_rows.measure(txn, meta)
     found = txn.scan(meta.sub, end_of(meta.sub))
     return length, map(itemgetter(1), found)
 
 
 def _cached_pairs(txn: Txn, meta: Meta) -> list[Pair] | None:
-    return None if meta.encoding >= TIMED else cached.pairs(txn, meta)
+    return None if meta.encoding >= TIMED else cached_reads.pairs(txn, meta)
 
 
 def _live_pairs(txn: Txn, meta: Meta, hidden: frozenset[bytes]) -> tuple[int, Iterable[Pair]]:
     """As `everything`, without the hidden fields."""
-    length = members.measure(txn, meta) - len(hidden)
-    return length, _without(members.each_pair(txn, meta), hidden)
+    length = member_rows.measure(txn, meta) - len(hidden)
+    return length, _without(member_rows.each_pair(txn, meta), hidden)
 
 
 def _without(pairs: Iterable[Pair], hidden: frozenset[bytes]) -> Iterator[Pair]:
@@ -312,7 +312,7 @@ def _without(pairs: Iterable[Pair], hidden: frozenset[bytes]) -> Iterator[Pair]:
 
 def page(txn: Txn, meta: Meta, cursor: int, wanted: int) -> tuple[int, Sequence[Pair]]:
     """The next cursor (0 at the end) and about `wanted` fields with their values."""
-    following, found = members.page(txn, meta, cursor, wanted)
+    following, found = member_rows.page(txn, meta, cursor, wanted)
     hidden = _hidden(txn, meta)
     return following, [pair for pair in found if pair[0] not in hidden] if hidden else found
 
@@ -381,7 +381,7 @@ def random_fields(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[byte
 def _random_fields(txn: Txn, meta: Meta, wanted: int) -> tuple[int, Iterable[bytes]]:
     if hidden := _hidden(txn, meta):
         return _random_live(txn, meta, hidden, wanted)
-    return members.random_members(txn, meta, wanted)
+    return member_rows.random_members(txn, meta, wanted)
 
 
 def _random_live(
@@ -389,7 +389,7 @@ def _random_live(
 ) -> tuple[int, Sequence[bytes]]:
     """The same out of a hash that has fields whose time has passed: all are read."""
     txn.expect_work(abs(wanted))
-    found = [field for field in members.each(txn, meta) if field not in hidden]
+    found = [field for field in member_rows.each(txn, meta) if field not in hidden]
     if wanted < 0:
         chosen = random.choices(found, k=-wanted) if found else []
     else:
@@ -405,7 +405,7 @@ def random_pairs(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[Pair]
     length, fields = _random_fields(txn, meta, wanted)
     txn.expect_work(2 * length)
     pairs = _with_values(txn, meta, fields)
-    return length, pairs if txn.patient else list(pairs)
+    return length, pairs if txn.is_long else list(pairs)
 
 
 def _with_values(txn: Txn, meta: Meta, fields: Iterable[bytes]) -> Iterator[Pair]:

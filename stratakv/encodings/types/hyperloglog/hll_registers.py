@@ -29,14 +29,14 @@ _TO_VALUES: Final = bytes(max(0, _ALPHABET.find(bytes((char,)))) for char in ran
 _HIGH_BITS: Final = int.from_bytes(b"\x80" * REGISTERS, "little")
 
 
-def locate(element: bytes, breathe: Callable[[], None]) -> tuple[int, int]:
+def locate(element: bytes, pause_if_due: Callable[[], None]) -> tuple[int, int]:
     """(register, value): the element makes that register at least so high."""
-    mixed = _murmur64a(element, breathe)
+    mixed = _murmur64a(element, pause_if_due)
     ranks = mixed >> _INDEX_BITS | 1 << _RANKS
     return mixed & (REGISTERS - 1), (ranks & -ranks).bit_length()
 
 
-def _murmur64a(data: bytes, breathe: Callable[[], None]) -> int:
+def _murmur64a(data: bytes, pause_if_due: Callable[[], None]) -> int:
     """MurmurHash64A, little-endian on every machine."""
     size = len(data)
     mixed = _SEED ^ (size * _MULTIPLIER & _MASK)
@@ -46,7 +46,7 @@ def _murmur64a(data: bytes, breathe: Callable[[], None]) -> int:
         word = (word ^ word >> _SHIFT) * _MULTIPLIER & _MASK
         mixed = (mixed ^ word) * _MULTIPLIER & _MASK
         if not at & _BREATH_MASK:
-            breathe()
+            pause_if_due()
     if size & 7:
         mixed = (mixed ^ int.from_bytes(data[whole:], "little")) * _MULTIPLIER & _MASK
     mixed = (mixed ^ mixed >> _SHIFT) * _MULTIPLIER & _MASK

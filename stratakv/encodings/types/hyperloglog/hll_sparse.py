@@ -87,7 +87,7 @@ def expand(raw: bytes) -> bytes:
     return b"".join(pieces)
 
 
-class Editor:
+class SparseEditor:
     """Raises single registers. It remembers where some opcodes begin, so that none is far away.
 
     Looking through all opcodes takes up to 100 us, a register among known ones about 5 us.

@@ -41,7 +41,7 @@ _BREATHE_EVERY: Final = 64
 
 
 EDITORS_KEPT: Final = 64
-_editors: dict[bytes, hll_sparse.Editor] = {}
+_editors: dict[bytes, hll_sparse.SparseEditor] = {}
 """Editors by the opcodes they stand at, so that the next element need not look through them all.
 
 An editor is never wrong about its opcodes, whichever key they are of, stored or not.
@@ -173,7 +173,7 @@ def raise_registers(
     if sketch.is_dense:
         return _raise_dense(sketch, changes)
     remaining = iter(changes)
-    editor = _editors.pop(sketch.body, None) or hll_sparse.Editor(sketch.body)
+    editor = _editors.pop(sketch.body, None) or hll_sparse.SparseEditor(sketch.body)
     changed = False
     for index, value in remaining:
         done = _raise_sparse(editor, index, value, sparse_bytes)
@@ -193,7 +193,7 @@ def raise_registers(
 
 
 def _raise_sparse(
-    editor: hll_sparse.Editor, index: int, value: int, sparse_bytes: int
+    editor: hll_sparse.SparseEditor, index: int, value: int, sparse_bytes: int
 ) -> bool | None:
     """None if only the dense form can hold it."""
     if value > hll_sparse.MOST_VALUE:
@@ -219,15 +219,15 @@ def _densify(sketch: Sketch) -> None:
 def _located(txn: Txn, elements: Sequence[bytes]) -> Iterator[tuple[int, int]]:
     for number, element in enumerate(elements):
         if not number % _BREATHE_EVERY:
-            txn.breathe()
-        yield hll_registers.locate(element, txn.breathe)
+            txn.pause_if_due()
+        yield hll_registers.locate(element, txn.pause_if_due)
 
 
 def _standing(txn: Txn, registers: bytes) -> Iterator[tuple[int, int]]:
     """The registers that are not 0."""
     for index, value in enumerate(registers):
         if not index % _BREATHE_EVERY:
-            txn.breathe()
+            txn.pause_if_due()
         if value:
             yield index, value
 
@@ -258,5 +258,5 @@ def _merged(txn: Txn, keys: Sequence[bytes]) -> tuple[bytes, bool]:
             sketch = _opened(txn, meta)
             any_is_dense |= sketch.is_dense
             registers = hll_registers.highest(registers, sketch.registers())
-            txn.breathe()
+            txn.pause_if_due()
     return registers, any_is_dense

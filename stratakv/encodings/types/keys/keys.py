@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from stratakv.encodings.keyspace.lookups import LOOKUPS
+from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.keyspace.zset_remote import opened
 from stratakv.encodings.layout import metas, rows
@@ -43,12 +43,12 @@ def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """How many of the keys exist; one that is named twice counts twice."""
     txn.expect_work(len(keys))
     found = sum([txn.find(key) is not None for key in _many(txn, keys)])
-    LOOKUPS.further += len(keys) - 1
+    HITS.further += len(keys) - 1
     return found
 
 
 def _many(txn: Txn, keys: tuple[bytes, ...]) -> Iterable[bytes]:
-    return paced(txn, keys) if txn.patient else keys
+    return paced(txn, keys) if txn.is_long else keys
 
 
 def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bool:
@@ -112,7 +112,7 @@ def matching(txn: Txn, pattern: bytes) -> list[bytes]:
     ns = txn.db.ns
     start = rows.META + ns
     found = []
-    limit = UNLIMITED if txn.patient else total  # a snapshot may be older than the count
+    limit = UNLIMITED if txn.is_long else total  # a snapshot may be older than the count
     for row in txn.scan_keys(start, rows.end_of(start), limit=limit):
         key = rows.key_of_meta_row(ns, row)
         if matches(key) and (key not in due or txn.find(key) is not None):
@@ -124,7 +124,7 @@ def paced(txn: Txn, items: Iterable[Item]) -> Iterator[Item]:
     """Go through many things that are in memory, letting others have their turn."""
     for number, item in enumerate(items):
         if not number % _BREATH:
-            txn.breathe()
+            txn.pause_if_due()
         yield item
 
 
@@ -176,7 +176,7 @@ def _rows_from(txn: Txn, cursor: int, amount: int, total: int) -> Iterator[tuple
     ns = txn.db.ns
     end = rows.end_of(rows.META + ns)
     row = b""
-    if not cursor and total < amount and not txn.patient:
+    if not cursor and total < amount and not txn.is_long:
         yield from txn.scan(rows.meta_rows_from(ns, 0), end, limit=total)
         return
     for row, raw in txn.scan(rows.meta_rows_from(ns, cursor), end, limit=amount):

@@ -122,7 +122,7 @@ def _sorted(txn: Txn, elements: Iterable[bytes], plan: Plan) -> Iterator[bytes]:
     while chunk := list(islice(weighted, _CHUNK)):
         chunk.sort(key=order, reverse=plan.descending)
         chunks.append(chunk[: plan.end])
-        txn.breathe()
+        txn.pause_if_due()
     if len(chunks) == 1:
         return map(itemgetter(1), chunks[0])
     merged = heapq.merge(*map(drained, chunks), key=order, reverse=plan.descending)

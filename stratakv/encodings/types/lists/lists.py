@@ -169,7 +169,7 @@ def select(txn: Txn, key: bytes, start: int, stop: int) -> tuple[int, Iterable[b
     if first == last:
         return 0, ()
     txn.expect_work(last - first)
-    if txn.patient:
+    if txn.is_long:
         return last - first, _between(txn, meta, first, last)
     return last - first, _window(txn, meta, first, last)
 
@@ -361,7 +361,7 @@ def _between(
     head, sub = _bounds(meta)[0], meta.sub
     start, stop = sub + sequence(head + first), sub + sequence(head + last)
     found = txn.scan(start, stop, reverse=reverse, limit=last - first)
-    if txn.patient:
+    if txn.is_long:
         return map(itemgetter(1), found)
     return [element for _, element in found]
 

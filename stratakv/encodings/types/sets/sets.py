@@ -16,9 +16,9 @@ from typing import Final
 
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import SET, Meta
-from stratakv.encodings.tier import cached
-from stratakv.encodings.types.shared import members, sampling
-from stratakv.encodings.types.shared.members import BREATHE_EVERY
+from stratakv.encodings.tier import cached_reads
+from stratakv.encodings.types.shared import member_rows, sampling
+from stratakv.encodings.types.shared.member_rows import PAUSE_EVERY
 
 SLOW_SECONDS: Final = 0.001
 """A pop from a small set takes a tenth of this, unless there are many deleted rows in its way."""
@@ -36,7 +36,7 @@ def add(txn: Txn, key: bytes, member: bytes) -> int:
     """Add one member; 1 if it is new (or if the set does not count), else 0. The hot path."""
     meta = txn.expect(key, SET)
     if meta is None:
-        txn.put(members.begin(txn, key, SET, 1).sub + member, b"")
+        txn.put(member_rows.begin(txn, key, SET, 1).sub + member, b"")
         return 1
     row = meta.sub + member
     known = meta.extra
@@ -56,7 +56,7 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
     txn.expect_work(len(new_members))
     meta = txn.expect(key, SET)
     if meta is None:
-        meta = members.begin(txn, key, SET, 0)
+        meta = member_rows.begin(txn, key, SET, 0)
     if meta.encoding > 1:
         txn.note(meta, b"")
     sub, counted = meta.sub, meta.extra is not None
@@ -66,22 +66,22 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
         if not counted or txn.get(row) is None:
             txn.put(row, b"")
             new += 1
-        if not number % BREATHE_EVERY:
-            txn.breathe()
+        if not number % PAUSE_EVERY:
+            txn.pause_if_due()
     if new and counted:
         txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
     return new
 
 
 def remove(txn: Txn, key: bytes, old_members: Sequence[bytes]) -> int:
-    """Take members out; see `members.remove`."""
-    return members.remove(txn, key, txn.expect(key, SET), old_members)
+    """Take members out; see `member_rows.remove`."""
+    return member_rows.remove(txn, key, txn.expect(key, SET), old_members)
 
 
 def count(txn: Txn, key: bytes) -> int:
     """The number of members."""
     meta = txn.expect(key, SET)
-    return 0 if meta is None else members.count(txn, meta)
+    return 0 if meta is None else member_rows.count(txn, meta)
 
 
 def contains(txn: Txn, key: bytes, member: bytes) -> bool:
@@ -105,10 +105,10 @@ def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     if meta is None:
         return 0, ()
     if meta.encoding > 1:
-        found = cached.members(txn, meta)
+        found = cached_reads.members(txn, meta)
         if found is not None:
             return len(found), found
-    return members.measure(txn, meta), members.each(txn, meta)
+    return member_rows.measure(txn, meta), member_rows.each(txn, meta)
 
 
 def move(txn: Txn, source: bytes, destination: bytes, member: bytes) -> bool:
@@ -120,7 +120,7 @@ def move(txn: Txn, source: bytes, destination: bytes, member: bytes) -> bool:
     if txn.get(meta.sub + member) is None:
         return False
     if source != destination:
-        members.remove(txn, source, meta, (member,))
+        member_rows.remove(txn, source, meta, (member,))
         add(txn, destination, member)
     return True
 
@@ -137,7 +137,7 @@ def random_member(txn: Txn, key: bytes) -> bytes | None:
 def random_members(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
     """`wanted` different members (all, if there are no more); with repeats if negative."""
     meta = txn.expect(key, SET)
-    return (0, ()) if meta is None else members.random_members(txn, meta, wanted)
+    return (0, ()) if meta is None else member_rows.random_members(txn, meta, wanted)
 
 
 def pop(txn: Txn, key: bytes) -> bytes | None:
@@ -156,9 +156,9 @@ def pop(txn: Txn, key: bytes) -> bytes | None:
         if meta.encoding > 1:
             txn.note(meta, member)
         txn.delete(meta.sub + member)
-        members.shrink(txn, key, meta, 1)
+        member_rows.shrink(txn, key, meta, 1)
     if is_small and thread_time() - started > SLOW_SECONDS:
-        members.renew(txn, key)
+        member_rows.renew(txn, key)
     return member
 
 
@@ -167,10 +167,10 @@ def pop_many(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
     meta = txn.expect(key, SET)
     if meta is None or not wanted:
         return 0, ()
-    total = members.count(txn, meta)
+    total = member_rows.count(txn, meta)
     if wanted >= total:
         txn.expect_work(total)
-        popped = members.each(txn, meta)
+        popped = member_rows.each(txn, meta)
         txn.drop(key)
         return total, popped
     chosen = list(sampling.distinct(txn, meta, wanted, total))
@@ -178,7 +178,7 @@ def pop_many(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
         txn.note(meta, b"")
     for member in chosen:
         txn.delete(meta.sub + member)
-    members.shrink(txn, key, meta, wanted)
+    member_rows.shrink(txn, key, meta, wanted)
     return wanted, chosen
 
 
@@ -191,7 +191,7 @@ def combined(txn: Txn, combine: Combine, keys: Sequence[bytes]) -> tuple[int, It
     A long one is made twice, once to be counted and once to be sent: nothing of it is kept.
     """
     sources = _sources(txn, keys)
-    if not txn.patient:
+    if not txn.is_long:
         found = list(combine(txn, sources))
         return len(found), found
     length = sum(1 for _ in combine(txn, sources))
@@ -209,7 +209,7 @@ def store_combined(txn: Txn, combine: Combine, destination: bytes, keys: Sequenc
     if first is None:
         txn.drop(destination)
         return 0
-    meta = members.begin(txn, destination, SET, 1)
+    meta = member_rows.begin(txn, destination, SET, 1)
     sub = meta.sub
     txn.put(sub + first, b"")
     length = 1
@@ -229,7 +229,7 @@ def count_intersection(txn: Txn, keys: Sequence[bytes], limit: int) -> int:
 
 def union(txn: Txn, sources: Sources) -> Iterator[bytes]:
     """The members of any source."""
-    streams = [members.each(txn, meta) for meta in sources if meta is not None]
+    streams = [member_rows.each(txn, meta) for meta in sources if meta is not None]
     last = None
     for member in heapq.merge(*streams):
         if member != last:
@@ -243,7 +243,7 @@ def intersection(txn: Txn, sources: Sources) -> Iterable[bytes]:
     if len(present) < len(sources):
         return ()
     smallest, *others = sorted(present, key=_known_count)
-    found = members.each(txn, smallest)
+    found = member_rows.each(txn, smallest)
     for other in others:
         found = _filtered(txn, found, other, _known_count(smallest), keep=True)
     return found
@@ -254,7 +254,7 @@ def difference(txn: Txn, sources: Sources) -> Iterable[bytes]:
     first, *others = sources
     if first is None:
         return ()
-    found = members.each(txn, first)
+    found = member_rows.each(txn, first)
     for other in others:
         if other is not None:
             found = _filtered(txn, found, other, _known_count(first), keep=False)
@@ -278,7 +278,7 @@ def _filtered(
     """Those of `found` that are in the other set, or those that are not."""
     if _known_count(other) >= PROBE_SHARE * expected:
         return _probed(txn, found, other, keep)
-    return _merged(found, members.each(txn, other), keep)
+    return _merged(found, member_rows.each(txn, other), keep)
 
 
 def _probed(txn: Txn, found: Iterable[bytes], other: Meta, keep: bool) -> Iterator[bytes]:

@@ -28,9 +28,9 @@ THROWS: Final = 16
 PASS_SHARE: Final = 256
 """From one in this many members on, a pass over all is cheaper than looking for each."""
 BATCH: Final = 4096
-FORK_USES: Final = 8
-"""A fork that was met so often is looked at as a whole."""
-FORKS_KEPT: Final = 4096
+SPLIT_USES: Final = 8
+"""A split that was met so often is looked at as a whole."""
+SPLITS_KEPT: Final = 4096
 
 
 def one(txn: Txn, meta: Meta) -> bytes | None:
@@ -54,7 +54,7 @@ def distinct(txn: Txn, meta: Meta, wanted: int, total: int) -> Iterable[bytes]:
         return random.sample(_members(txn, meta), wanted)
     if wanted * PASS_SHARE >= total:
         chosen = _pass(txn, meta, wanted, total)
-        return chosen if txn.patient else list(chosen)
+        return chosen if txn.is_long else list(chosen)
     return _distinct_seeks(txn, meta, wanted, total)
 
 
@@ -67,7 +67,7 @@ def repeated(txn: Txn, meta: Meta, wanted: int) -> Iterable[bytes]:
         chosen = _choices(txn, found, wanted)
     else:
         chosen = _large_choices(txn, meta, wanted)
-    return chosen if txn.patient else list(chosen)
+    return chosen if txn.is_long else list(chosen)
 
 
 def _large_choices(txn: Txn, meta: Meta, wanted: int) -> Iterator[bytes]:
@@ -98,7 +98,7 @@ def _choices(txn: Txn, members: list[bytes], wanted: int) -> Iterator[bytes]:
     for number in range(wanted):
         yield random.choice(members)
         if not number % 128:
-            txn.breathe()
+            txn.pause_if_due()
 
 
 def _members(txn: Txn, meta: Meta) -> list[bytes]:
@@ -150,10 +150,10 @@ def _seek(txn: Txn, meta: Meta) -> bytes:
     return row[len(meta.sub) :]
 
 
-class _Fork:
+class _Split:
     """Where the rows below a prefix part, and what follows there.
 
-    A byte that is new there goes unnoticed until the fork is looked at again: after some uses, or
+    A byte that is new there goes unnoticed until the split is looked at again: after some uses, or
     when the collection has grown or shrunk by an eighth.
     """
 
@@ -184,24 +184,24 @@ class _Fork:
 
 def _leap(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float, bool]:
     """A random prefix further down, as far as that is known, or a row, and the odds against it."""
-    forks = txn.keyspace.forks
+    splits = txn.keyspace.splits
     odds = 1.0
     while total > 8 * BUCKET * odds:
-        fork = forks.get(prefix)
-        if fork is None or fork.is_old(total):
-            if len(forks) >= FORKS_KEPT:
-                forks.clear()
-            forks[prefix] = _Fork(total)
+        split = splits.get(prefix)
+        if split is None or split.is_old(total):
+            if len(splits) >= SPLITS_KEPT:
+                splits.clear()
+            splits[prefix] = _Split(total)
             break
-        fork.uses += 1
-        if fork.uses == FORK_USES:
-            fork.learn(txn, prefix)
+        split.uses += 1
+        if split.uses == SPLIT_USES:
+            split.learn(txn, prefix)
             break
-        if not fork.stems:
+        if not split.stems:
             break
-        odds *= len(fork.stems)
-        stem = random.choice(fork.stems)
-        if len(stem) < len(fork.stems[-1]):
+        odds *= len(split.stems)
+        stem = random.choice(split.stems)
+        if len(stem) < len(split.stems[-1]):
             return stem, odds, True
         prefix = stem
     return prefix, odds, False
@@ -217,8 +217,8 @@ def _descend(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float]:
         stop = end_of(prefix)
         limit = 1 if total > 8 * BUCKET * odds else BUCKET + 1
         found = list(txn.scan_keys(prefix, stop, limit=limit))
-        if not found:  # all rows of a known fork are gone
-            txn.keyspace.forks.clear()
+        if not found:  # all rows of a known split are gone
+            txn.keyspace.splits.clear()
             prefix, odds = start, 1.0
             continue
         if limit > 1 and len(found) <= BUCKET:

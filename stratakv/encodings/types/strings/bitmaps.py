@@ -55,7 +55,7 @@ def combine(txn: Txn, operation: bytes, target: bytes, sources: Sequence[bytes])
     values = [strings.find_opened(txn, key) or b"" for key in sources]
     expect_reading(txn, sum(map(len, values)))
     size = max(map(len, values), default=0)
-    result = bits.bitop(operation, values, txn.breathe)
+    result = bits.bitop(operation, values, txn.pause_if_due)
     if not size:
         txn.drop(target)
     elif size <= txn.keyspace.piece_bytes:

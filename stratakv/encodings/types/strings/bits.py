@@ -1,6 +1,6 @@
 """Strings as rows of bits, bit 0 being the highest bit of byte 0, as SETBIT and BITFIELD see them.
 
-Values may have megabytes: what reads a whole value works in chunks and calls `breathe`
+Values may have megabytes: what reads a whole value works in chunks and calls `pause_if_due`
 between them, so that a caller can let others run.
 """
 
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, overload
 from stratakv.encodings.layout.numbers import INT64_MAX, parse_int
 from stratakv.encodings.types.strings.pieces import Pieces
 
-Breathe: TypeAlias = Callable[[], None]
+Pause: TypeAlias = Callable[[], None]
 
 
 class Bytes(Protocol):
@@ -40,8 +40,8 @@ CHUNK: Final = 64 * 1024
 _UINT64: Final = 1 << 64
 
 
-def hold_breath() -> None:
-    """The `breathe` of a caller that nobody waits for."""
+def never_pause() -> None:
+    """The `pause_if_due` of a caller that nobody waits for."""
 
 
 class Unit(Enum):
@@ -114,7 +114,7 @@ def bitcount(
     start: int = 0,
     end: int = -1,
     unit: Unit = Unit.BYTE,
-    breathe: Breathe = hold_breath,
+    pause_if_due: Pause = never_pause,
 ) -> int:
     """Count the ones between start and end, both included, negative ones from the end."""
     if start < 0 and end < 0 and start > end:
@@ -125,7 +125,7 @@ def bitcount(
     from_byte, to_byte = first >> 3, (stop + 7) >> 3
     count = sum(
         int.from_bytes(chunk, "little").bit_count()
-        for chunk in _chunks(value, from_byte, to_byte, breathe)
+        for chunk in _chunks(value, from_byte, to_byte, pause_if_due)
     )
     before = value[from_byte] >> (8 - (first & 7))
     behind = value[to_byte - 1] & (0xFF >> ((stop - 1 & 7) + 1))
@@ -138,7 +138,7 @@ def bitpos(
     start: int = 0,
     end: int | None = None,
     unit: Unit = Unit.BYTE,
-    breathe: Breathe = hold_breath,
+    pause_if_due: Pause = never_pause,
 ) -> int:
     """Return the place of the first `bit` in the range, or -1.
 
@@ -149,13 +149,13 @@ def bitpos(
     first, stop = _bit_range(value, start, -1 if end is None else end, unit)
     if first >= stop:
         return -1
-    found = _find_bit(value, bit, first, stop, breathe)
+    found = _find_bit(value, bit, first, stop, pause_if_due)
     if found is not None:
         return found
     return stop if bit == 0 and end is None else -1
 
 
-def _find_bit(value: Bytes, bit: int, first: int, stop: int, breathe: Breathe) -> int | None:
+def _find_bit(value: Bytes, bit: int, first: int, stop: int, pause_if_due: Pause) -> int | None:
     """Return the place of the first `bit` in first..stop. Requires first < stop."""
     skipped = b"\x00" if bit else b"\xff"
     from_byte, to_byte = first >> 3, (stop + 7) >> 3
@@ -165,7 +165,7 @@ def _find_bit(value: Bytes, bit: int, first: int, stop: int, breathe: Breathe) -
     if found is not None:
         place = from_byte * 8 + found
         return place if place < stop else None
-    for chunk in _chunks(value, at, to_byte, breathe):
+    for chunk in _chunks(value, at, to_byte, pause_if_due):
         left = chunk.lstrip(skipped)
         if left:
             at += len(chunk) - len(left)
@@ -182,14 +182,14 @@ def _find_bit_in_byte(byte: int, bit: int, start: int) -> int | None:
 
 
 def bitop(
-    operation: bytes, values: Sequence[Bytes], breathe: Breathe = hold_breath
+    operation: bytes, values: Sequence[Bytes], pause_if_due: Pause = never_pause
 ) -> Iterator[bytes]:
     """Combine values by AND, OR, XOR or NOT (of the first), in chunks; short ones end in zeros."""
     size = max(map(len, values), default=0)
-    sources = [_chunks(value, 0, len(value), hold_breath) for value in values]
+    sources = [_chunks(value, 0, len(value), never_pause) for value in values]
     for at in range(0, size, CHUNK):
         if at:
-            breathe()
+            pause_if_due()
         length = min(CHUNK, size - at)
         # Little-endian, so that the bytes a short value lacks are zeros.
         numbers = [int.from_bytes(next(source, b""), "little") for source in sources]
@@ -311,17 +311,19 @@ def _bit_range(value: Bytes, start: int, end: int, unit: Unit) -> tuple[int, int
     return first * unit.value, (min(last, total - 1) + 1) * unit.value
 
 
-def _chunks(value: Bytes, start: int, stop: int, breathe: Breathe) -> Iterator[bytes | bytearray]:
+def _chunks(
+    value: Bytes, start: int, stop: int, pause_if_due: Pause
+) -> Iterator[bytes | bytearray]:
     """The bytes of a range, cut where the pieces of long strings end."""
     if isinstance(value, Pieces):
         for chunk in value.chunks(start, stop):
             yield chunk
-            breathe()
+            pause_if_due()
         return
     at = start
     while at < stop:
         if at > start:
-            breathe()
+            pause_if_due()
         end = min(at - at % CHUNK + CHUNK, stop)
         yield value[at:end]
         at = end

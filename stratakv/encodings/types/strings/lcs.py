@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from stratakv.encodings.types.strings.bits import Breathe, hold_breath
+from stratakv.encodings.types.strings.bits import Pause, never_pause
 
 _CHUNK: Final = 64 * 1024
 # Nanoseconds, measured and rounded up: a row costs a constant and a part for each bit.
@@ -39,31 +39,31 @@ def table_bytes(a: int, b: int) -> int:
     return (a + 1) * (b + 1) * _CELL_BYTES
 
 
-def lcs_length(a: bytes, b: bytes, breathe: Breathe = hold_breath) -> int:
+def lcs_length(a: bytes, b: bytes, pause_if_due: Pause = never_pause) -> int:
     """Return the length of the longest common subsequence.
 
-    `breathe` is called about once a millisecond, here and below.
+    `pause_if_due` is called about once a millisecond, here and below.
     """
     shorter, longer = sorted((a, b), key=len)
-    last = deque(_rows(shorter, longer, breathe), maxlen=1)
+    last = deque(_rows(shorter, longer, pause_if_due), maxlen=1)
     return last[0].bit_count() if last else 0
 
 
-def lcs_sequence(a: bytes, b: bytes, breathe: Breathe = hold_breath) -> bytes:
+def lcs_sequence(a: bytes, b: bytes, pause_if_due: Pause = never_pause) -> bytes:
     """Return the subsequence that Redis would."""
-    runs = list(_walk_back(a, b, breathe))
+    runs = list(_walk_back(a, b, pause_if_due))
     return b"".join(a[run.a[0] : run.a[1] + 1] for run in reversed(runs))
 
 
 def lcs_matches(
-    a: bytes, b: bytes, min_length: int = 0, breathe: Breathe = hold_breath
+    a: bytes, b: bytes, min_length: int = 0, pause_if_due: Pause = never_pause
 ) -> tuple[list[Match], int]:
     """Return the runs of at least `min_length` bytes, last first, and the whole length."""
-    runs = list(_walk_back(a, b, breathe))
+    runs = list(_walk_back(a, b, pause_if_due))
     return [run for run in runs if run.length >= min_length], sum(run.length for run in runs)
 
 
-def _rows(a: bytes, b: bytes, breathe: Breathe) -> Iterator[int]:
+def _rows(a: bytes, b: bytes, pause_if_due: Pause) -> Iterator[int]:
     """Yield the rows 1..len(a) of the table."""
     ones = (1 << len(b)) - 1
     places: dict[int, int] = {}
@@ -71,31 +71,31 @@ def _rows(a: bytes, b: bytes, breathe: Breathe) -> Iterator[int]:
     every = max(1, _BREATH_NS // (_ROW_NS + len(b) // _BITS_PER_NS))
     for count, byte in enumerate(a, 1):
         if byte not in places:
-            places[byte] = _places(byte, b, breathe)
+            places[byte] = _places(byte, b, pause_if_due)
         same = zeros & places[byte]
         zeros = (zeros + same | zeros ^ same) & ones
         yield zeros ^ ones
         if count % every == 0:
-            breathe()
+            pause_if_due()
 
 
-def _places(byte: int, text: bytes, breathe: Breathe) -> int:
+def _places(byte: int, text: bytes, pause_if_due: Pause) -> int:
     """Return the integer whose bit j is set where text[j] is `byte`."""
     digits = bytes(ord("1") if other == byte else ord("0") for other in range(256))
     packed = bytearray()
     for at in range(0, len(text), _CHUNK):
         piece = text[at : at + _CHUNK].translate(digits)
         packed += int(piece[::-1], 2).to_bytes(_CHUNK // 8, "little")
-        breathe()
+        pause_if_due()
     return int.from_bytes(packed, "little")
 
 
-def _walk_back(a: bytes, b: bytes, breathe: Breathe) -> Iterator[Match]:
+def _walk_back(a: bytes, b: bytes, pause_if_due: Pause) -> Iterator[Match]:
     """Yield the runs of Redis's way through the table, from the end to the start."""
     width = (len(b) + 7) // 8
     # One array, not a list: a million short rows as objects would need ten times the memory.
     table = bytearray()
-    for row in _rows(a, b, breathe):
+    for row in _rows(a, b, pause_if_due):
         table += row.to_bytes(width, "little")
     i, j = len(a), len(b)
     every, steps = _BREATH_NS // _STEP_NS, 0
@@ -103,7 +103,7 @@ def _walk_back(a: bytes, b: bytes, breathe: Breathe) -> Iterator[Match]:
         steps += 1
         if steps >= every:
             steps = 0
-            breathe()
+            pause_if_due()
         if a[i - 1] == b[j - 1]:
             length = _run_length(a, i, b, j)
             yield Match((i - length, i - 1), (j - length, j - 1), length)

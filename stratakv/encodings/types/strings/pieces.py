@@ -10,7 +10,7 @@ Invariants
 
 So whatever touches a part of a string touches only the pieces of that part, and a bitmap costs what
 is set in it. Many bytes at once are written as a new incarnation, which a long command does in
-slices (see patient.py); few are written over what is there.
+slices (see long_txn.py); few are written over what is there.
 """
 
 import io

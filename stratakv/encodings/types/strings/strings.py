@@ -102,7 +102,7 @@ def each(txn: Txn, keys: Sequence[bytes]) -> Iterator[bytes | Pieces | None]:
     """The value of each key, None for those that are absent or no strings."""
     for number, key in enumerate(keys):
         if not number % _BREATH_KEYS:
-            txn.breathe()
+            txn.pause_if_due()
         meta = txn.find(key)
         is_string = meta is not None and meta.type == STRING
         yield value_of(txn, key, meta) if is_string else None  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def each(txn: Txn, keys: Sequence[bytes]) -> Iterator[bytes | Pieces | None]:
 def find_all(txn: Txn, keys: Sequence[bytes]) -> Iterable[bytes | Pieces | None]:
     """The value of each key, None for those that are absent or no strings."""
     txn.expect_work(len(keys))
-    if txn.patient and not txn.in_unit:
+    if txn.is_long and not txn.in_unit:
         return each(txn, keys)
     values = list(each(txn, keys))
     txn.expect_work(sum([len(value) for value in values if value is not None]) // BYTES_PER_WORK)
@@ -152,7 +152,7 @@ def assign_all(txn: Txn, pairs: Sequence[bytes]) -> None:
     for at in range(0, len(pairs), 2):
         assign(txn, pairs[at], pairs[at + 1])
         if not at % _BREATH_KEYS:
-            txn.breathe()
+            txn.pause_if_due()
 
 
 def assign_all_if_absent(txn: Txn, pairs: Sequence[bytes]) -> bool:

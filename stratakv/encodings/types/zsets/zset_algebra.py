@@ -136,7 +136,7 @@ def in_order(txn: Txn, members: Iterable[Scored]) -> tuple[int, Iterator[Scored]
             run.sort()
             sorted_runs.append(run)
             run = []
-            txn.breathe()
+            txn.pause_if_due()
     run.sort()
     sorted_runs.append(run)
     merged = heapq.merge(*sorted_runs)

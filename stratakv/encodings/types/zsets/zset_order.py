@@ -3,7 +3,7 @@
 LevelDB keeps deleted rows until it compacts, and a scan has to step over each of them. A queue
 deletes at one end, again and again: after a hundred thousand ZPOPMIN the next one took 20 ms. So
 the outermost live rows seen by earlier walks are remembered, and later walks begin there. A capped
-ranking puts rows far outside, and deletes them at once: a few such strays are remembered one by
+ranking puts rows far outside, and deletes them at once: a few such outliers are remembered one by
 one, so that the walk need not begin at the outermost of them.
 
 What is remembered is worth something only together with the very Meta object it was seen under:
@@ -18,15 +18,15 @@ from typing import Final, NamedTuple
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import end_of
-from stratakv.encodings.tier import zset_tier
+from stratakv.encodings.tier import zset_orders
 
 REMEMBERED: Final = 10_000
-STRAYS: Final = 8
+OUTLIERS: Final = 8
 """So many rows outside are remembered one by one; one more, and the limits are widened."""
 
 
 class Limits(NamedTuple):
-    """All `k#` rows lie in [low, high), or are strays, as long as `meta` is the key's meta.
+    """All `k#` rows lie in [low, high), or are outliers, as long as `meta` is the key's meta.
 
     Strays lie outside of [low, high); some may be deleted already.
     """
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     meta: Meta
     low: bytes
     high: bytes
-    strays: tuple[bytes, ...] = ()
+    outliers: tuple[bytes, ...] = ()
 
 
 _limits: dict[bytes, Limits] = {}
@@ -52,10 +52,10 @@ def walk(
 ) -> Iterable[bytes]:
     """The first `limit` row keys of the set's order, or of its part in [start, stop)."""
     if meta.encoding:
-        return zset_tier.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
+        return zset_orders.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
     known = _known(meta)
-    if known.strays:
-        return _walk_with_strays(txn, known, start, stop, reverse=reverse, limit=limit)
+    if known.outliers:
+        return _walk_with_outliers(txn, known, start, stop, reverse=reverse, limit=limit)
     return _walk_inside(txn, known, start, stop, reverse=reverse, limit=limit)
 
 
@@ -73,12 +73,12 @@ def _walk_inside(
     return found
 
 
-def _walk_with_strays(
+def _walk_with_outliers(
     txn: Txn, known: Limits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
 ) -> Iterable[bytes]:
-    live = sorted((row for row in known.strays if txn.get(row) is not None), reverse=reverse)
-    if not txn.rows and not txn.patient:
-        known = known._replace(strays=tuple(live))
+    live = sorted((row for row in known.outliers if txn.get(row) is not None), reverse=reverse)
+    if not txn.rows and not txn.is_long:
+        known = known._replace(outliers=tuple(live))
         _remember(known)
     wanted = [row for row in live if start <= row and (stop is None or row < stop)]
     first = [row for row in wanted if (row < known.low) is not reverse]
@@ -86,7 +86,7 @@ def _walk_with_strays(
         return first[:limit]
     inside = _walk_inside(txn, known, start, stop, reverse=reverse, limit=limit - len(first))
     found = islice(chain(first, inside, wanted[len(first) :]), limit)
-    return found if txn.patient else list(found)
+    return found if txn.is_long else list(found)
 
 
 def _known(meta: Meta) -> Limits:
@@ -123,12 +123,12 @@ def widen(old: Meta, new: Meta, row: bytes) -> None:
     known = _limits.get(old.sub)
     if known is None or known.meta is not old:
         return
-    if known.low <= row < known.high or row in known.strays:
+    if known.low <= row < known.high or row in known.outliers:
         _limits[old.sub] = known._replace(meta=new)
-    elif len(known.strays) < STRAYS:
-        _limits[old.sub] = known._replace(meta=new, strays=(*known.strays, row))
+    elif len(known.outliers) < OUTLIERS:
+        _limits[old.sub] = known._replace(meta=new, outliers=(*known.outliers, row))
     else:
-        rows = (*known.strays, row)
+        rows = (*known.outliers, row)
         low, high = min(known.low, *rows), max(known.high, max(rows) + b"\0")
         _limits[old.sub] = Limits(new, low, high)
 

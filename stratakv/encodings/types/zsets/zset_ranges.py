@@ -16,7 +16,7 @@ from stratakv.encodings.keyspace.zset_remote import open_zset
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import encode_score
-from stratakv.encodings.tier import zset_tier
+from stratakv.encodings.tier import zset_orders
 from stratakv.encodings.types.zsets.zset_order import walk
 from stratakv.encodings.types.zsets.zsets import (
     Scored,
@@ -67,7 +67,7 @@ class RankRange:
     ) -> Iterable[bytes]:
         """Walk from the end of the set that is nearer to the first row wanted."""
         if meta.encoding:
-            ranked = zset_tier.by_rank(txn, meta, self.start, self.end, reverse=reverse)
+            ranked = zset_orders.by_rank(txn, meta, self.start, self.end, reverse=reverse)
             return ranked[offset : offset + limit]
         count = size(meta)
         first, last = self._resolve(count)
@@ -103,13 +103,13 @@ class ScoreRange:
     high_is_open: bool = False
 
     @property
-    def bounds(self) -> tuple[zset_tier.Bound, zset_tier.Bound]:
+    def bounds(self) -> tuple[zset_orders.Bound, zset_orders.Bound]:
         """Both bounds, each with whether it is open."""
         return (self.low, self.low_is_open), (self.high, self.high_is_open)
 
     def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
         """What Redis counts."""
-        return zset_tier.count_scores(txn, meta, *self.bounds)
+        return zset_orders.count_scores(txn, meta, *self.bounds)
 
     def length(self, meta: Meta) -> int | None:
         """Known for all scores there are."""
@@ -123,7 +123,7 @@ class ScoreRange:
         """One range of rows."""
         if meta.encoding:
             low, high = self.bounds
-            return zset_tier.by_score(
+            return zset_orders.by_score(
                 txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
             )
         start = _edge(meta.order, self.low, after=self.low_is_open)
@@ -143,13 +143,13 @@ class LexRange:
     """Begins at the greatest of all strings, or ends at the least."""
 
     @property
-    def bounds(self) -> tuple[zset_tier.NameBound, zset_tier.NameBound]:
+    def bounds(self) -> tuple[zset_orders.NameBound, zset_orders.NameBound]:
         """Both bounds, each with whether it is open."""
         return (self.low, self.low_is_open), (self.high, self.high_is_open)
 
     def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
         """What Redis counts."""
-        return 0 if self._holds_nothing() else zset_tier.count_names(txn, meta, *self.bounds)
+        return 0 if self._holds_nothing() else zset_orders.count_names(txn, meta, *self.bounds)
 
     def length(self, meta: Meta) -> int | None:
         """Known for all names there are."""
@@ -164,7 +164,7 @@ class LexRange:
             return NOTHING
         if meta.encoding:
             low, high = self.bounds
-            found = zset_tier.by_name(
+            found = zset_orders.by_name(
                 txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
             )
             if found is not None:
@@ -268,7 +268,7 @@ def select(txn: Txn, key: bytes, query: Query) -> Selection | None:
     meta = open_zset(txn, key)
     if meta is None:
         return None
-    if txn.patient and query.limit > ROW_BUDGET and not meta.encoding:
+    if txn.is_long and query.limit > ROW_BUDGET and not meta.encoding:
         return Selection(meta, query.length(txn, meta), query.rows(txn, meta))
     found = list(query.rows(txn, meta))
     return Selection(meta, len(found), found)

@@ -1,4 +1,4 @@
-"""Sorted sets: each member twice, by name and by score; see zset_tier.py for versions 1 to 3.
+"""Sorted sets: each member twice, by name and by score; see zset_orders.py for versions 1 to 3.
 
     "m#" | ns | h8 | key          -> meta, extra = u32 member count
     "s#" | path | member          -> score8
@@ -19,8 +19,8 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import REMOTE, open_zset, prefetch
 from stratakv.encodings.layout.metas import ZSET, Meta
 from stratakv.encodings.layout.rows import LONG_MEMBER, decode_score, encode_score, index_of
-from stratakv.encodings.tier import zset_tier
-from stratakv.encodings.types.shared import members, sampling
+from stratakv.encodings.tier import zset_orders
+from stratakv.encodings.types.shared import member_rows, sampling
 from stratakv.encodings.types.zsets import zset_order
 from stratakv.errors import CommandError, Corrupt
 
@@ -49,7 +49,7 @@ class AddRule:
 ANY = AddRule()
 
 
-class Editor:
+class ZsetEditor:
     """Changes to one sorted set: keeps both rows of a member, and the count, in step.
 
     Requires: `close` is called at the end; until then the meta is the old one.
@@ -155,7 +155,7 @@ def add(
     if meta is not None and meta.encoding == REMOTE:
         pairs = list(pairs)
         prefetch(txn, meta, [member for _, member in pairs])
-    editor = Editor(txn, key, meta)
+    editor = ZsetEditor(txn, key, meta)
     added = updated = 0
     for score, member in pairs:
         old = editor.find(member)
@@ -164,7 +164,7 @@ def add(
         editor.place(member, old, score)
         added += old is None
         updated += old is not None
-        txn.breathe()
+        txn.pause_if_due()
     editor.close()
     return added, updated
 
@@ -173,7 +173,7 @@ def increment(
     txn: Txn, key: bytes, amount: float, member: bytes, rule: AddRule = ANY
 ) -> float | None:
     """Add to a member's score; returns the new score, or None if the rule forbids it."""
-    editor = Editor(txn, key, open_zset(txn, key))
+    editor = ZsetEditor(txn, key, open_zset(txn, key))
     old = editor.find(member)
     if old is not None and rule.only_new:
         return None
@@ -195,7 +195,7 @@ def remove(txn: Txn, key: bytes, names: Iterable[bytes]) -> int:
         return 0
     names = list(names)
     prefetch(txn, meta, names)
-    editor = Editor(txn, key, meta)
+    editor = ZsetEditor(txn, key, meta)
     before = editor.count
     txn.expect_work(len(names))
     for member in names:
@@ -218,7 +218,7 @@ def scores(txn: Txn, key: bytes, names: Iterable[bytes]) -> list[float | None]:
     if meta is not None and meta.encoding == REMOTE:
         names = list(names)
         prefetch(txn, meta, names)
-    editor = Editor(txn, key, meta)
+    editor = ZsetEditor(txn, key, meta)
     return [editor.find(member) for member in names]
 
 
@@ -226,7 +226,7 @@ def rank(txn: Txn, key: bytes, member: bytes, *, reverse: bool = False) -> int |
     """How many members come before this one, or after it when `reverse`."""
     meta = open_zset(txn, key)
     if meta is not None and meta.encoding:
-        return zset_tier.rank(txn, meta, member, reverse=reverse)
+        return zset_orders.rank(txn, meta, member, reverse=reverse)
     raw = None if meta is None else txn.get(meta.sub + member)
     if meta is None or raw is None:
         return None
@@ -283,7 +283,7 @@ def scan_page(txn: Txn, key: bytes, cursor: int, wanted: int) -> tuple[int, list
     meta = open_zset(txn, key)
     if meta is None:
         return 0, []
-    cursor, found = members.page(txn, meta, cursor, wanted)
+    cursor, found = member_rows.page(txn, meta, cursor, wanted)
     shown = [(member, _decode(key, raw)) for member, raw in found]
     if len(shown) == size(meta):
         shown.sort(key=lambda pair: (pair[1], pair[0]))
@@ -303,7 +303,7 @@ def replace(txn: Txn, key: bytes, pairs: Iterable[Scored]) -> int:
     if first is None:
         txn.drop(key)
         return 0
-    editor = Editor(txn, key, None)
+    editor = ZsetEditor(txn, key, None)
     editor.place(first[0], None, first[1])
     for member, score in remaining:
         editor.place(member, None, score)
@@ -331,10 +331,10 @@ def remove_run(txn: Txn, key: bytes, meta: Meta, run: Sequence[Scored]) -> None:
         return
     if left == 0:
         txn.drop(key)
-    elif txn.patient and left < len(run) and not meta.encoding:
+    elif txn.is_long and left < len(run) and not meta.encoding:
         _keep_others(txn, key, meta, run)
     else:
-        editor = Editor(txn, key, meta)
+        editor = ZsetEditor(txn, key, meta)
         for member, score in run:
             editor.remove(member, score)
         editor.close()

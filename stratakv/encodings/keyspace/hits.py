@@ -5,7 +5,7 @@ not there is noted, and the command table takes the note to the command that mis
 """
 
 
-class Lookups:
+class Hits:
     """What was noted since it was last taken, in all databases of the process."""
 
     __slots__ = ("further", "missed")
@@ -17,4 +17,4 @@ class Lookups:
         """Keys of readers with several, besides the first of each call."""
 
 
-LOOKUPS = Lookups()
+HITS = Hits()

@@ -1,7 +1,7 @@
 """Reads that the cache tier answers: ask, and run the command again with the replies at hand.
 
 A long command takes a commit, a greenlet and a snapshot before it can ask. A short read needs none
-of that: its key has no changes under way when it asks (see `open_door`), so the replies are of the
+of that: its key has no changes under way when it asks (see `open_entry`), so the replies are of the
 state that the store has, and the command is run again in a plain Txn, as if nothing had happened.
 If the key was written meanwhile, or the command turns out to be long, it is one after all.
 """
@@ -10,10 +10,10 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from stratakv.encodings.keyspace.tier import Kind, Request
+from stratakv.encodings.keyspace.tier_state import CacheRequest, EntryKind
 from stratakv.encodings.keyspace.txn import NO_ANSWERS, ROW_BUDGET, TooLong, Unanswered
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.table.table import Command
+from stratakv.proxy.table.registry import Command
 from stratakv.storage.cache.contract import BYPASS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_ROUNDS: Final = 4
 
 
-class Inquiry:
+class CacheRead:
     """One command that waits for replies of the cache."""
 
     __slots__ = (
@@ -49,13 +49,13 @@ class Inquiry:
         self._request = request
         self._tier = session.txn.keyspace.tier
         self._mark = self._tier.committed
-        self._answers: dict[tuple[Request, ...], list[Any]] = {}
-        self._asked: tuple[Request, ...] = ()
+        self._answers: dict[tuple[CacheRequest, ...], list[Any]] = {}
+        self._asked: tuple[CacheRequest, ...] = ()
         self._replies: list[Any] = []
         self._left = 0
         self._started = perf_counter()
 
-    def ask(self, requests: tuple[Request, ...]) -> None:
+    def ask(self, requests: tuple[CacheRequest, ...]) -> None:
         """Send requests; the client waits, the others do not."""
         self._session.waiting = True
         self._asked = requests
@@ -82,7 +82,7 @@ class Inquiry:
         if any(reply is BYPASS for reply in self._replies):
             self._become_long()
             return
-        tallies: dict[str, Kind] = {}
+        tallies: dict[str, EntryKind] = {}
         txn = session.txn
         txn.answers, txn.mark, txn.tallies = self._answers, self._mark, tallies
         txn.budget = ROW_BUDGET

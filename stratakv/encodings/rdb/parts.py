@@ -1,18 +1,18 @@
-"""Lengths and strings, of which dump payloads are made. See rdb.py for the format."""
+"""Lengths and strings, of which dump payloads are made. See payloads.py for the format."""
 
 import struct
 from collections.abc import Iterator
 from typing import Final
 
 from stratakv.encodings.layout import numbers
-from stratakv.encodings.rdb import lzf, packed, rdb
-from stratakv.encodings.rdb.rdb import Breathe
+from stratakv.encodings.rdb import lzf, packed, payloads
+from stratakv.encodings.rdb.payloads import Pause
 
 _LONGEST_INTEGER: Final = 11
 _INTEGERS: Final = (
-    (rdb.INT8, struct.Struct("<b"), 1 << 7),
-    (rdb.INT16, struct.Struct("<h"), 1 << 15),
-    (rdb.INT32, struct.Struct("<i"), 1 << 31),
+    (payloads.INT8, struct.Struct("<b"), 1 << 7),
+    (payloads.INT16, struct.Struct("<h"), 1 << 15),
+    (payloads.INT32, struct.Struct("<i"), 1 << 31),
 )
 
 
@@ -26,8 +26,8 @@ def encode_length(length: int) -> bytes:
     if length < 1 << 14:
         return (length | 1 << 14).to_bytes(2, "big")
     if length < 1 << 32:
-        return bytes((rdb.LENGTH32,)) + length.to_bytes(4, "big")
-    return bytes((rdb.LENGTH64,)) + length.to_bytes(8, "big")
+        return bytes((payloads.LENGTH32,)) + length.to_bytes(4, "big")
+    return bytes((payloads.LENGTH64,)) + length.to_bytes(8, "big")
 
 
 def encode_string(value: bytes) -> bytes:
@@ -44,19 +44,19 @@ def encode_string(value: bytes) -> bytes:
 # reading
 
 
-class Reader:
+class PayloadReader:
     """Lengths and strings taken from the front of a payload; raises `Malformed` at its end."""
 
-    __slots__ = ("_at", "_breathe", "_data", "_end", "_limit")
+    __slots__ = ("_at", "_data", "_end", "_limit", "_pause_if_due")
 
     def __init__(
-        self, data: bytes, limit: int, breathe: Breathe, *, end: int | None = None
+        self, data: bytes, limit: int, pause_if_due: Pause, *, end: int | None = None
     ) -> None:
         self._data = data
         self._at = 0
         self._end = len(data) if end is None else end
         self._limit = limit
-        self._breathe = breathe
+        self._pause_if_due = pause_if_due
 
     @property
     def position(self) -> int:
@@ -83,25 +83,25 @@ class Reader:
             return head
         if head < 0x80:
             return (head & 0x3F) << 8 | self.byte()
-        if head not in (rdb.LENGTH32, rdb.LENGTH64):
+        if head not in (payloads.LENGTH32, payloads.LENGTH64):
             raise packed.Malformed
-        return int.from_bytes(self.take(4 if head == rdb.LENGTH32 else 8), "big")
+        return int.from_bytes(self.take(4 if head == payloads.LENGTH32 else 8), "big")
 
     def string(self) -> bytes:
         """A string, however it is written."""
         head = self.byte()
-        if head < rdb.INT8:
+        if head < payloads.INT8:
             return self.take(self._length(head))
-        if head == rdb.LZF:
+        if head == payloads.LZF:
             return self._compressed()
-        if head > rdb.LZF:
+        if head > payloads.LZF:
             raise packed.Malformed
-        return b"%d" % int.from_bytes(self.take(1 << head - rdb.INT8), "little", signed=True)
+        return b"%d" % int.from_bytes(self.take(1 << head - payloads.INT8), "little", signed=True)
 
     def _compressed(self) -> bytes:
         data_size, size = self.length(), self.length()
         data = self.take(data_size)
-        value = lzf.decompress(data, size, self._breathe) if size <= self._limit else None
+        value = lzf.decompress(data, size, self._pause_if_due) if size <= self._limit else None
         if value is None:
             raise packed.Malformed
         return value

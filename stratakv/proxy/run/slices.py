@@ -15,10 +15,10 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 AWAKE_SECONDS: Final = 0.001
 
-Work = Callable[[], None]
+Job = Callable[[], None]
 
 
-class Patience:
+class Slices:
     """Runs plain functions that may pause and wait."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -34,7 +34,7 @@ class Patience:
         """How many have begun, or will with the next turn, and not ended."""
         return len(self._works)
 
-    def start(self, work: Work) -> None:
+    def start(self, work: Job) -> None:
         """Run `work` from the next turn on. It must not raise."""
         if self._stopped:
             return
@@ -42,7 +42,7 @@ class Patience:
         self._works.add(begun)
         self._resume_later(begun, self._awake)
 
-    def _run(self, work: Work) -> None:
+    def _run(self, work: Job) -> None:
         try:
             work()
         finally:
@@ -51,7 +51,7 @@ class Patience:
     def stop(self) -> None:
         """The server ends: what still runs is ended where it stands, and lets go of what it holds.
 
-        Work that waits or pauses raises GreenletExit there, and again wherever it tries to.
+        Job that waits or pauses raises GreenletExit there, and again wherever it tries to.
         """
         self._stopped = True
         self._ready.clear()
@@ -76,7 +76,7 @@ class Patience:
         if self._stopped:
             raise GreenletExit
         parent = getcurrent().parent
-        assert parent is not None, "only work started by Patience may wait"
+        assert parent is not None, "only work started by Slices may wait"
         parent.switch()
 
     def _resume_later(self, work: greenlet, queue: deque[greenlet]) -> None:

@@ -15,21 +15,21 @@ from typing import Any, Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.keyspace import CACHED_VALUE_BYTES, Database, Keyspace
-from stratakv.encodings.keyspace.tier import Request
+from stratakv.encodings.keyspace.tier_state import CacheRequest
 from stratakv.encodings.keyspace.txn import UNLIMITED, Row, Txn
-from stratakv.encodings.keyspace.zset_marks import witness_of
+from stratakv.encodings.keyspace.zset_marks import mark_near
 from stratakv.encodings.keyspace.zset_remote import REMOTE, Remote
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Extra, Meta
 from stratakv.storage.cache.contract import BYPASS, Then
-from stratakv.storage.engine import Snapshot
+from stratakv.storage.contract import Snapshot
 from stratakv.storage.store import Overlay, merge, rows_between
 
 SLICE_SECONDS: Final = 0.002
 SPILL_ROWS: Final = 400
 SPILL_BYTES: Final = 1 << 20
 """Rows of new incarnations are written when there are so many, or so many bytes of them."""
-THINNED_ROWS: Final = 10_000
+SPARSE_ROWS: Final = 10_000
 MANY: Final = 2000
 """More rows or metas are made ready for the commit in slices."""
 LOADED_METAS: Final = 1000
@@ -41,7 +41,7 @@ Write = Callable[[Overlay], None]
 Pause = Callable[[], None]
 
 
-class PatientTxn(Txn):
+class LongTxn(Txn):
     """A unit of work that may take long.
 
     Requires: runs where `pause` can give way; the keys of a writing command are locked against
@@ -49,7 +49,7 @@ class PatientTxn(Txn):
     puts rows into the engine and returns when they are there.
     """
 
-    patient = True
+    is_long = True
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class PatientTxn(Txn):
         """The time at which the command started."""
         return self._started_ms
 
-    def breathe(self) -> None:
+    def pause_if_due(self) -> None:
         """Give way to the loop when the slice is used up."""
         if time.perf_counter() - self._slice_started > SLICE_SECONDS:
             self._pause()
@@ -106,7 +106,7 @@ class PatientTxn(Txn):
 
     def spend(self, count: int) -> None:
         """Any amount is fine, but others may be waiting."""
-        self.breathe()
+        self.pause_if_due()
 
     def has_room(self, meta: Meta, size: int, most: int) -> bool:
         """Rows of a new incarnation are not kept; of others there may be `most` bytes in all."""
@@ -119,7 +119,7 @@ class PatientTxn(Txn):
         """
         if key in self.metas:
             return self
-        return PatientTxn(self.keyspace, self.db, self._snapshot, self._pause, self._write)
+        return LongTxn(self.keyspace, self.db, self._snapshot, self._pause, self._write)
 
     def find(self, key: bytes) -> Meta | None:
         """The meta of a key that was live when the command started."""
@@ -138,11 +138,11 @@ class PatientTxn(Txn):
         if len(self._loaded) >= LOADED_METAS or (raw and len(raw) > CACHED_VALUE_BYTES):
             self._loaded.clear()
         self._loaded[key] = meta
-        self.breathe()
+        self.pause_if_due()
         return meta
 
     def _open_sibling(self, database: Database) -> Txn:
-        sibling = PatientTxn(self.keyspace, database, self._snapshot, self._pause, self._write)
+        sibling = LongTxn(self.keyspace, database, self._snapshot, self._pause, self._write)
         sibling.unconfirmed = self.unconfirmed
         sibling._opened = self._opened
         return sibling
@@ -166,7 +166,7 @@ class PatientTxn(Txn):
 
     # the Redis tier
 
-    def ask(self, requests: Sequence[Request]) -> list[Any] | None:
+    def ask(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
         """The cache's replies, None for a bypass; other clients are served meanwhile."""
         tier = self.keyspace.tier
         if tier.wait is None:
@@ -219,7 +219,7 @@ class PatientTxn(Txn):
         """Know the scores of some members of a sorted set v3."""
         self.remotes[meta.sub].fetch(members)
 
-    def ask_storage(self, requests: Sequence[Request]) -> list[Any]:
+    def ask_storage(self, requests: Sequence[CacheRequest]) -> list[Any]:
         """The replies of the Redis of sorted sets v3; raises what is to be told the client."""
         self.need_storage()
         storage = self.keyspace.tier.storage
@@ -228,15 +228,15 @@ class PatientTxn(Txn):
         )
 
     def _testified(
-        self, steps: list[Callable[[Then], None]], about: Sequence[Request]
+        self, steps: list[Callable[[Then], None]], about: Sequence[CacheRequest]
     ) -> list[Any]:
         """The replies to some steps, if marks that are read behind them say that they are true."""
         tier, count = self.keyspace.tier, len(steps)
-        for mark in {witness_of(tier.storage, request) for request in about}:
+        for mark in {mark_near(tier.storage, request) for request in about}:
             steps.append(partial(tier.storage.ask, (b"GET", mark)))
         replies = _checked(self._collect(len(steps), lambda at, then: steps[at](then)))
         for mark in replies[count:]:
-            tier.check_witness(mark)
+            tier.check_mark(mark)
         return replies[:count]
 
     def confirm(self) -> None:
@@ -275,7 +275,7 @@ class PatientTxn(Txn):
         value = self.rows.get(row, _UNKNOWN)
         if value is not _UNKNOWN:
             return value
-        self.breathe()
+        self.pause_if_due()
         if self._is_fresh(row):
             return self.store.engine.get(row)
         return self._snapshot.get(row)
@@ -304,7 +304,7 @@ class PatientTxn(Txn):
             return
         self.rows[row] = None
         if len(self.rows) % SPILL_ROWS == 0:
-            self.breathe()
+            self.pause_if_due()
 
     def scan(
         self, start: bytes, stop: bytes, *, reverse: bool = False, limit: int = UNLIMITED
@@ -332,7 +332,7 @@ class PatientTxn(Txn):
             if number >= limit:
                 return
             if not number % _CHECK_EVERY:
-                self.breathe()
+                self.pause_if_due()
             yield row
 
     def _is_fresh(self, row: bytes) -> bool:
@@ -359,7 +359,7 @@ class PatientTxn(Txn):
         """Write the rows of new incarnations now, under `g#` rows in case the end never comes."""
         spilled = self._take_fresh()
         if not spilled:
-            self.breathe()
+            self.pause_if_due()
             return
         unmarked = [mark for mark in self._fresh.values() if mark not in self._marked]
         self._marked.update(unmarked)
@@ -379,7 +379,7 @@ class PatientTxn(Txn):
             if len(self.metas) > MANY:
                 self._encode_metas()
         for sibling in (self.siblings or {}).values():
-            if isinstance(sibling, PatientTxn):
+            if isinstance(sibling, LongTxn):
                 sibling.conclude()
 
     def _look_through_rows(self) -> None:
@@ -390,7 +390,7 @@ class PatientTxn(Txn):
         last = b"?"
         for number, (row, value) in enumerate(self.rows.items()):
             if not number % _CHECK_EVERY:
-                self.breathe()
+                self.pause_if_due()
             if not row.startswith(last):
                 if row[:2] not in rows.SUB_PREFIXES:
                     continue
@@ -398,26 +398,26 @@ class PatientTxn(Txn):
                 touched[rows.key_of_sub_row(row, ns_length)] = None
             if value is None:
                 gone.setdefault(row[:2], []).append(row)
-        self._note_thinned(gone)
+        self._note_sparse(gone)
         self._touched = touched
 
-    def _note_thinned(self, gone: dict[bytes, list[bytes]]) -> None:
+    def _note_sparse(self, gone: dict[bytes, list[bytes]]) -> None:
         """Have ranges compacted from which many rows go: scans would walk over every one."""
         for found in gone.values():
-            if len(found) >= THINNED_ROWS:
+            if len(found) >= SPARSE_ROWS:
                 first = last = found[0]
                 for number, row in enumerate(found):
                     if not number % _CHECK_EVERY:
-                        self.breathe()
+                        self.pause_if_due()
                     first, last = min(first, row), max(last, row)
-                self.keyspace.thinned.append((first, last))
+                self.keyspace.sparse_ranges.append((first, last))
 
     def _encode_metas(self) -> None:
         """Make rows of the metas; the cache forgets such keys instead of learning them."""
         db = self.db
         for number, (key, meta) in enumerate(self.metas.items()):
             if not number % _CHECK_EVERY:
-                self.breathe()
+                self.pause_if_due()
             raw = self.rows[meta.row] = metas.encode(meta)
             db.deleted += raw is None
             db.uncache(key)
@@ -436,12 +436,12 @@ class PatientTxn(Txn):
         if self._encoded:
             for key in cache.keys() & self._encoded.keys():  # somebody has read it meanwhile
                 self.db.uncache(key)
-        may_hand_over = self._touched is not None or not self.keyspace.signals.listeners
+        may_hand_over = self._touched is not None or not self.keyspace.watchers.listeners
         if not self.store.pending and may_hand_over:
             self.store.pending, self.rows = self.rows, {}
         self._release_fresh()
         super().apply()
-        self.keyspace.cast_off(self._encoded)
+        self.keyspace.free_later(self._encoded)
         self._encoded, self._touched = {}, None
 
     def _hand_over_remotes(self) -> None:
@@ -461,7 +461,7 @@ class PatientTxn(Txn):
 
     def _changed_keys(self) -> list[bytes]:
         if self._touched is not None:
-            listened = self.keyspace.signals.keys_of(self.db.index)
+            listened = self.keyspace.watchers.keys_of(self.db.index)
             changed = (self.metas, self._encoded, self._touched, self._remote_keys())
             return [key for key in listened if any(key in keys for keys in changed)]
         return list(dict.fromkeys([*super()._changed_keys(), *self._remote_keys()]))
@@ -482,7 +482,7 @@ class PatientTxn(Txn):
         self.remotes.clear()
         for many in (self.metas, self.rows):
             if len(many) > MANY:
-                self.keyspace.cast_off(many)
+                self.keyspace.free_later(many)
         self.metas, self.rows = {}, {}
         super().discard()
 

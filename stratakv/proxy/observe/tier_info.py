@@ -7,7 +7,7 @@ from stratakv.storage.cache.contract import Cache
 from stratakv.storage.cache.link import Link
 
 if TYPE_CHECKING:
-    from stratakv.encodings.keyspace.tier import Tier
+    from stratakv.encodings.keyspace.tier_state import Tier
     from stratakv.proxy.server import Server
 
 COUNTS: Final = ("hits", "misses", "bypasses", "errors", "fills", "rebuilds")

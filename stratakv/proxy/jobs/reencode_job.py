@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.keyspace import Database
 from stratakv.encodings.keyspace.locks import Lock, claim
-from stratakv.encodings.keyspace.patient import PatientTxn
+from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.globs import Matcher
 from stratakv.encodings.upkeep.reencoding import reencode
@@ -38,7 +38,7 @@ class Reencoding:
 
     def start(self) -> None:
         """Work in slices from the next turn on."""
-        self._server.patience.start(self._run)
+        self._server.slices.start(self._run)
 
     def progress(self) -> dict[bytes, object]:
         """How far it is, for STRATA PROGRESS."""
@@ -73,7 +73,7 @@ class Reencoding:
             if len(found) < KEYS_AT_ONCE:
                 return
             at = found[-1] + b"\0"
-            self._server.patience.pause()
+            self._server.slices.pause()
 
     def _change(self, key: bytes) -> None:
         dispatcher = self._server.dispatcher
@@ -99,9 +99,7 @@ class Reencoding:
     def _reencode(self, key: bytes) -> bool:
         keyspace = self._server.keyspace
         snapshot = keyspace.store.engine.snapshot()
-        txn = PatientTxn(
-            keyspace, self._database, snapshot, self._server.patience.pause, self._write
-        )
+        txn = LongTxn(keyspace, self._database, snapshot, self._server.slices.pause, self._write)
         try:
             if not reencode(txn, key, self.version):
                 return False
@@ -114,7 +112,7 @@ class Reencoding:
             snapshot.close()
         return True
 
-    def _publish(self, txn: PatientTxn) -> None:
+    def _publish(self, txn: LongTxn) -> None:
         keyspace = self._server.keyspace
 
         def submit(done: Done) -> None:
@@ -144,7 +142,7 @@ class Reencoding:
             raise outcome[0]
 
     def _wait(self, subscribe: Callable[[Callable[[], None]], None]) -> None:
-        self._server.patience.wait(subscribe)
+        self._server.slices.wait(subscribe)
 
 
 def _shown(raw: bytes) -> str:

@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from stratakv.encodings.keyspace.tier import Request, Tier
+from stratakv.encodings.keyspace.tier_state import CacheRequest, Tier
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import REMOTE
 from stratakv.encodings.layout import metas, rows
@@ -13,8 +13,8 @@ from stratakv.encodings.layout.metas import HASH, NO_EXPIRY, SET, STRING, ZSET, 
 from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable, quote
-from stratakv.storage.engine import Reader
-from stratakv.storage.leveldb.leveldb import LevelEngine
+from stratakv.storage.contract import Reader
+from stratakv.storage.leveldb.engine import LevelEngine
 
 SHOWN_ROWS: Final = 100
 SHOWN_BYTES: Final = 64
@@ -80,13 +80,13 @@ def entry_name(tier: Tier, meta: Meta, ns_length: int) -> bytes:
     return tier.name(meta.sub, ns_length)
 
 
-def entry_requests(name: bytes, meta: Meta) -> list[Request]:
+def entry_requests(name: bytes, meta: Meta) -> list[CacheRequest]:
     """What to ask Redis about a key's entry: its type, its time to live and its size."""
     size = {HASH: b"HLEN", SET: b"SCARD", ZSET: b"ZCARD"}[meta.type]
     return [(b"TYPE", name), (b"TTL", name), (size, name)]
 
 
-def ask(txn: Txn, meta: Meta, requests: list[Request]) -> list[object] | None:
+def ask(txn: Txn, meta: Meta, requests: list[CacheRequest]) -> list[object] | None:
     """The replies of the Redis that has the key's entry; None if it cannot be asked."""
     if meta.type == ZSET and meta.encoding == REMOTE:
         return txn.ask_storage(requests)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
-from stratakv.encodings.keyspace.patient import PatientTxn
-from stratakv.encodings.keyspace.tier import Kind, Request
+from stratakv.encodings.keyspace.long_txn import LongTxn
+from stratakv.encodings.keyspace.tier_state import CacheRequest, EntryKind
 from stratakv.encodings.keyspace.txn import TooLong, Txn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
@@ -21,83 +21,83 @@ Pair = tuple[bytes, bytes]
 
 def fields(txn: Txn, meta: Meta, names: Sequence[bytes]) -> list[bytes | None] | None:
     """The values of some fields, from hget-cache, and from the store where it has none."""
-    door = open_door(txn, meta, "hget")
-    if door is None or not all(names):
+    entry = open_entry(txn, meta, "hget")
+    if entry is None or not all(names):
         return None
-    found = door.ask((b"MGET", *(door.name + field for field in names)))
+    found = entry.ask((b"MGET", *(entry.name + field for field in names)))
     if found is None:
         return None
     missing = [at for at, value in enumerate(found) if value is None]
-    door.kind.hits += len(names) - len(missing)
+    entry.kind.hits += len(names) - len(missing)
     if not missing:
         return list(found)
-    door.kind.misses += len(missing)
-    if not door.is_current:
+    entry.kind.misses += len(missing)
+    if not entry.is_current:
         return None  # entries may be newer than the snapshot: they do not go together
     for at in missing:
-        found[at] = value = door.txn.get(meta.sub + names[at])
+        found[at] = value = entry.txn.get(meta.sub + names[at])
         if value is not None and len(value) <= WHOLE_BYTES:
-            door.fill((b"SET", door.name + names[at], value, b"EX", door.ttl_seconds))
+            entry.fill((b"SET", entry.name + names[at], value, b"EX", entry.ttl_seconds))
     return list(found)
 
 
 def pairs(txn: Txn, meta: Meta) -> list[Pair] | None:
     """All fields with their values in byte order, from hgetall-cache."""
-    door = _door_to_whole(txn, meta, "hgetall")
-    if door is None:
+    entry = _open_whole(txn, meta, "hgetall")
+    if entry is None:
         return None
-    flat = door.ask((b"HGETALL", door.name))
+    flat = entry.ask((b"HGETALL", entry.name))
     if flat is None:
         return None
     if flat:
-        door.kind.hits += 1
+        entry.kind.hits += 1
         return sorted(zip(flat[::2], flat[1::2], strict=True))
-    door.kind.misses += 1
-    found = _read_whole(door, meta)
+    entry.kind.misses += 1
+    found = _read_whole(entry, meta)
     if found:
-        door.fill_whole(b"HSET", [word for pair in found for word in pair])
+        entry.fill_whole(b"HSET", [word for pair in found for word in pair])
     return found
 
 
 def members(txn: Txn, meta: Meta) -> list[bytes] | None:
     """All members in byte order, from smembers-cache."""
-    door = _door_to_whole(txn, meta, "smembers")
-    if door is None:
+    entry = _open_whole(txn, meta, "smembers")
+    if entry is None:
         return None
-    reply = door.ask((b"SMEMBERS", door.name))
+    reply = entry.ask((b"SMEMBERS", entry.name))
     if reply is None:
         return None
     if reply:
-        door.kind.hits += 1
+        entry.kind.hits += 1
         return sorted(reply)
-    door.kind.misses += 1
-    found = _read_whole(door, meta)
+    entry.kind.misses += 1
+    found = _read_whole(entry, meta)
     if found is None:
         return None
     names = [member for member, _ in found]
     if names:
-        door.fill_whole(b"SADD", names)
+        entry.fill_whole(b"SADD", names)
     return names
 
 
-class Door:
+class EntryAccess:
     """The way to the entries of one key, for one command."""
 
     __slots__ = ("kind", "meta", "name", "ttl_seconds", "txn")
 
-    def __init__(self, txn: Txn, meta: Meta, kind: Kind, ttl_seconds: int) -> None:
+    def __init__(self, txn: Txn, meta: Meta, kind: EntryKind, ttl_seconds: int) -> None:
         self.txn = txn
         self.meta = meta
         self.kind = kind
         self.ttl_seconds = ttl_seconds
         self.name = txn.keyspace.tier.name(meta.sub, len(txn.db.ns))
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, request: CacheRequest) -> Any:
         """The reply; None for a bypass, which is counted."""
         replies = self.ask_all((request,))
         return None if replies is None else replies[0]
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any] | None:
+    def ask_all(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
         """The replies to several requests that are sent together."""
         replies = self.txn.ask(requests)
         if replies is None:
@@ -113,7 +113,7 @@ class Door:
         """Whether what the Txn sees is the key's newest state."""
         return self.txn.keyspace.tier.unchanged(self.meta.sub, self.txn.mark)
 
-    def fill(self, *requests: Request) -> None:
+    def fill(self, *requests: CacheRequest) -> None:
         """Put entries into the cache, unless the key was written since the snapshot."""
         if self.txn.may_ask and self.is_current:
             self.kind.fills += 1
@@ -126,11 +126,11 @@ class Door:
             self.fill((verb, self.name, *words), (b"EXPIRE", self.name, self.ttl_seconds))
 
 
-def open_door(txn: Txn, meta: Meta, kind: str) -> Door | None:
+def open_entry(txn: Txn, meta: Meta, kind: str) -> EntryAccess | None:
     """The way to a key's entries; None if they are not to be asked.
 
     A plain Txn sees the newest state. It may ask only if all of that is in the store, and go on
-    with the replies only if it still is the same; else it has to turn patient.
+    with the replies only if it still is the same; else it takes a LongTxn.
     """
     keyspace = txn.keyspace
     tier = keyspace.tier
@@ -144,23 +144,23 @@ def open_door(txn: Txn, meta: Meta, kind: str) -> Door | None:
             if not policy.cache:
                 return None
             ttl = policy.cache_ttl_seconds or ttl
-    if isinstance(txn, PatientTxn):
-        return Door(txn, meta, tier.kinds[kind], ttl)
+    if isinstance(txn, LongTxn):
+        return EntryAccess(txn, meta, tier.kinds[kind], ttl)
     if not tier.unchanged(meta.sub, txn.mark if txn.answers else tier.committed):
         raise TooLong
-    return Door(txn, meta, txn.tallies.setdefault(kind, Kind()), ttl)
+    return EntryAccess(txn, meta, txn.tallies.setdefault(kind, EntryKind()), ttl)
 
 
-def _door_to_whole(txn: Txn, meta: Meta, kind: str) -> Door | None:
+def _open_whole(txn: Txn, meta: Meta, kind: str) -> EntryAccess | None:
     if type(meta.extra) is int and meta.extra > WHOLE_MEMBERS:
         return None
-    return open_door(txn, meta, kind)
+    return open_entry(txn, meta, kind)
 
 
-def _read_whole(door: Door, meta: Meta) -> list[Pair] | None:
+def _read_whole(entry: EntryAccess, meta: Meta) -> list[Pair] | None:
     """The rows of a collection as (member, value); None if there are too many."""
     skip = len(meta.sub)
-    found = door.txn.scan(meta.sub, rows.end_of(meta.sub))
+    found = entry.txn.scan(meta.sub, rows.end_of(meta.sub))
     read = [(row[skip:], value) for row, value in islice(found, WHOLE_MEMBERS + 1)]
     return read if len(read) <= WHOLE_MEMBERS else None
 

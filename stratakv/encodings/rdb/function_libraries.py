@@ -1,7 +1,7 @@
 """Libraries of functions: in the store, and as Redis's dump payloads.
 
 "f#" | name -> code                           outside of all databases
-payload = (0xf5 | string of the code) ... | footer          (see rdb.py)
+payload = (0xf5 | string of the code) ... | footer          (see payloads.py)
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,8 +9,8 @@ from typing import Final
 
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import rows
-from stratakv.encodings.rdb import packed, rdb
-from stratakv.encodings.rdb.rdb_parts import Reader, encode_string
+from stratakv.encodings.rdb import packed, payloads
+from stratakv.encodings.rdb.parts import PayloadReader, encode_string
 from stratakv.errors import CommandError
 from stratakv.storage.store import Store
 
@@ -39,14 +39,14 @@ def dump(txn: Txn, codes: Iterable[bytes]) -> bytes:
     for code in codes:
         payload.append(_LIBRARY)
         payload += encode_string(code)
-    return bytes(rdb.seal(payload, txn.breathe))
+    return bytes(payloads.seal(payload, txn.pause_if_due))
 
 
 def parse(txn: Txn, payload: bytes) -> list[bytes]:
     """The codes of a payload; raises where it is none."""
-    rdb.check(payload, txn.breathe)
-    end = len(payload) - rdb.FOOTER_BYTES
-    reader = Reader(payload[:end], txn.keyspace.string_limit, txn.breathe)
+    payloads.check(payload, txn.pause_if_due)
+    end = len(payload) - payloads.FOOTER_BYTES
+    reader = PayloadReader(payload[:end], txn.keyspace.string_limit, txn.pause_if_due)
     codes = []
     try:
         while reader.position < end:

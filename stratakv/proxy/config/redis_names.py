@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stratakv.encodings.keyspace.keyspace import COMPACT_LIMITS
-from stratakv.proxy.config.config_values import (
+from stratakv.proxy.config.value_kinds import (
     INT_MAX,
     LONG_MAX,
     Parse,

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from stratakv.encodings.keyspace.patient import PatientTxn
-from stratakv.encodings.keyspace.tier import Request
+from stratakv.encodings.keyspace.long_txn import LongTxn
+from stratakv.encodings.keyspace.tier_state import CacheRequest
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.keyspace.zset_remote import REMOTE
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import encode_score, end_of
-from stratakv.encodings.tier.cached import Door, open_door
+from stratakv.encodings.tier.cached_reads import EntryAccess, open_entry
 from stratakv.encodings.tier.zset_rebuild import rebuild
 
 MOST: Final = 5000
@@ -114,9 +114,9 @@ def rank(txn: Txn, meta: Meta, member: bytes, *, reverse: bool) -> int | None:
     """How many members come before this one, or after it when `reverse`; None if it is none."""
     verb = b"ZREVRANK" if reverse else b"ZRANK"
     name = member if meta.encoding == 1 else rows.index_of(member)
-    door = _open(txn, meta)
-    if door is not None:
-        reply = _ask_through(door, meta, (verb, name))
+    entry = _open(txn, meta)
+    if entry is not None:
+        reply = _ask_through(entry, meta, (verb, name))
         if reply is not _LOST:
             found: int | None = reply
             return found
@@ -155,60 +155,60 @@ class _Lost:
 _LOST: Final = _Lost()
 
 
-def _ask(txn: Txn, meta: Meta, words: Request) -> Any:
+def _ask(txn: Txn, meta: Meta, words: CacheRequest) -> Any:
     """Redis's answer about an entry; None for a bypass."""
-    door = _open(txn, meta)
-    if door is None:
+    entry = _open(txn, meta)
+    if entry is None:
         return None
-    reply = _ask_through(door, meta, words)
+    reply = _ask_through(entry, meta, words)
     return None if reply is _LOST else reply
 
 
-def _open(txn: Txn, meta: Meta) -> Door | None:
+def _open(txn: Txn, meta: Meta) -> EntryAccess | None:
     """The way to a set's entry: in the cache, or where v3 has it, unless it has own writes."""
     if meta.encoding != REMOTE:
-        return open_door(txn, meta, "zset")
-    assert isinstance(txn, PatientTxn), "see open_zset"
+        return open_entry(txn, meta, "zset")
+    assert isinstance(txn, LongTxn), "see open_zset"
     remote = txn.remotes[meta.sub]
     if remote.writes:
         return None
-    return StorageDoor(txn, meta, remote.name)
+    return StorageAccess(txn, meta, remote.name)
 
 
-class StorageDoor(Door):
+class StorageAccess(EntryAccess):
     """The way to a sorted set v3: it raises where others bypass."""
 
     __slots__ = ()
 
-    def __init__(self, txn: PatientTxn, meta: Meta, name: bytes) -> None:
+    def __init__(self, txn: LongTxn, meta: Meta, name: bytes) -> None:
         super().__init__(txn, meta, txn.keyspace.tier.kinds["zset"], 0)
         self.name = name
 
-    def ask_all(self, requests: Sequence[Request]) -> list[Any]:
+    def ask_all(self, requests: Sequence[CacheRequest]) -> list[Any]:
         """The replies to several requests that are sent together."""
         return self.txn.ask_storage(requests)
 
 
-def _ask_through(door: Door, meta: Meta, words: Request) -> Any:
+def _ask_through(entry: EntryAccess, meta: Meta, words: CacheRequest) -> Any:
     """As `_ask`. The name comes second; ZCARD behind it tells a lost entry from an empty range."""
-    if isinstance(door, StorageDoor):
-        return door.ask((words[0], door.name, *words[1:]))
+    if isinstance(entry, StorageAccess):
+        return entry.ask((words[0], entry.name, *words[1:]))
     for _ in range(TRIES):
-        replies = door.ask_all(((words[0], door.name, *words[1:]), (b"ZCARD", door.name)))
+        replies = entry.ask_all(((words[0], entry.name, *words[1:]), (b"ZCARD", entry.name)))
         if replies is None:
             return _LOST
         if replies[1]:
-            door.kind.hits += 1
+            entry.kind.hits += 1
             return replies[0]
-        door.kind.misses += 1
-        if not rebuild(door, meta):
+        entry.kind.misses += 1
+        if not rebuild(entry, meta):
             return _LOST
-        door = Door(door.txn, meta, door.kind, door.ttl_seconds)
-    door.kind.bypasses += 1
+        entry = EntryAccess(entry.txn, meta, entry.kind, entry.ttl_seconds)
+    entry.kind.bypasses += 1
     return _LOST
 
 
-def _ask_rows(txn: Txn, meta: Meta, words: Request) -> list[bytes] | None:
+def _ask_rows(txn: Txn, meta: Meta, words: CacheRequest) -> list[bytes] | None:
     """The rows of a reply with scores; None for a bypass."""
     flat = _ask(txn, meta, words)
     if flat is None:
@@ -240,10 +240,10 @@ def _members_of(txn: Txn, meta: Meta, indexes: Sequence[bytes]) -> list[bytes] |
 
 def _look_up(txn: Txn, meta: Meta, indexes: Sequence[bytes]) -> dict[bytes, bytes] | None:
     """Long members by their indexes, from the cache and from `i#` rows."""
-    door = open_door(txn, meta, "member")
+    entry = open_entry(txn, meta, "member")
     found: list[Any] | None = None
-    if door is not None:
-        found = door.ask((b"MGET", *(door.name + index for index in indexes)))
+    if entry is not None:
+        found = entry.ask((b"MGET", *(entry.name + index for index in indexes)))
     known = dict(zip(indexes, found or [None] * len(indexes), strict=True))
     for index, member in known.items():
         if member is not None:
@@ -253,12 +253,12 @@ def _look_up(txn: Txn, meta: Meta, indexes: Sequence[bytes]) -> dict[bytes, byte
         if stored is None:
             return None
         known[index] = stored
-        if found is not None and door is not None:
-            door.fill((b"SET", door.name + index, stored, b"EX", door.ttl_seconds))
-    if door is not None and found is not None:
+        if found is not None and entry is not None:
+            entry.fill((b"SET", entry.name + index, stored, b"EX", entry.ttl_seconds))
+    if entry is not None and found is not None:
         hits = sum(member is not None for member in found)
-        door.kind.hits += hits
-        door.kind.misses += len(indexes) - hits
+        entry.kind.hits += hits
+        entry.kind.misses += len(indexes) - hits
     return known
 
 
@@ -285,7 +285,7 @@ def _sorted_rows(txn: Txn, meta: Meta, key: Callable[[bytes], bytes]) -> list[by
     while piece := list(islice(found, SORTED_AT_ONCE)):
         piece.sort(key=key)
         pieces.append(piece)
-        txn.breathe()
+        txn.pause_if_due()
     if len(pieces) < 2:
         return pieces[0] if pieces else []
     return _paced(txn, heapq.merge(*pieces, key=key))
@@ -296,7 +296,7 @@ def _paced(txn: Txn, merged: Iterable[bytes]) -> list[bytes]:
     for number, row in enumerate(merged):
         ordered.append(row)
         if not number % 256:
-            txn.breathe()
+            txn.pause_if_due()
     return ordered
 
 

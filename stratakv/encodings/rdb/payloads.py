@@ -59,25 +59,25 @@ STREAMS: Final = (STREAM_OLD, STREAM, STREAM_SEEN)
 INT8, INT16, INT32, LZF = 0xC0, 0xC1, 0xC2, 0xC3
 LENGTH32, LENGTH64 = 0x80, 0x81
 
-Breathe = Callable[[], None]
+Pause = Callable[[], None]
 
 
-def seal(payload: bytearray, breathe: Breathe) -> bytes | bytearray:
+def seal(payload: bytearray, pause_if_due: Pause) -> bytes | bytearray:
     """Put version and CRC after a type and its object; a large payload is not copied."""
     version = FIELD_TIMES_VERSION if payload[0] == HASH_TIMES else VERSION
     payload += version.to_bytes(2, "little")
-    payload += crc64(payload, breathe).to_bytes(_CRC_BYTES, "little")
+    payload += crc64(payload, pause_if_due).to_bytes(_CRC_BYTES, "little")
     return bytes(payload) if len(payload) < COPIED_BYTES else payload
 
 
-def check(payload: bytes, breathe: Breathe) -> None:
+def check(payload: bytes, pause_if_due: Pause) -> None:
     """Refuse a payload whose version or CRC is wrong."""
     version = int.from_bytes(payload[-FOOTER_BYTES:-_CRC_BYTES], "little")
     known = len(payload) >= FOOTER_BYTES and version <= FIELD_TIMES_VERSION
-    if not known or not _is_intact(payload, breathe):
+    if not known or not _is_intact(payload, pause_if_due):
         raise CommandError(errors.BAD_DUMP_FOOTER)
 
 
-def _is_intact(payload: bytes, breathe: Breathe) -> bool:
-    crc = crc64(memoryview(payload)[:-_CRC_BYTES], breathe)
+def _is_intact(payload: bytes, pause_if_due: Pause) -> bool:
+    crc = crc64(memoryview(payload)[:-_CRC_BYTES], pause_if_due)
     return crc.to_bytes(_CRC_BYTES, "little") == payload[-_CRC_BYTES:]

@@ -37,7 +37,7 @@ UPDATED_MEMBERS: Final = 5000
 DEFAULT_TTL_SECONDS: Final = 86_400
 KINDS: Final = ("hget", "hgetall", "smembers", "zset", "member")
 
-Request = tuple[Word, ...]
+CacheRequest = tuple[Word, ...]
 
 UPDATE: Final = b"""
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -52,7 +52,7 @@ return 1
 """Follow a change of a sorted set if its entry is there; without memory for it, drop the entry."""
 
 
-class Kind:
+class EntryKind:
     """What one kind of cache entry was good for."""
 
     __slots__ = ("bypasses", "errors", "fills", "hits", "misses", "rebuilds")
@@ -60,13 +60,13 @@ class Kind:
     def __init__(self) -> None:
         self.hits = self.misses = self.bypasses = self.errors = self.fills = self.rebuilds = 0
 
-    def add(self, other: "Kind") -> None:
+    def add(self, other: "EntryKind") -> None:
         """Count what another has counted."""
-        for name in Kind.__slots__:
+        for name in EntryKind.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-class Change:
+class KeyChange:
     """What one unit of work, or several, did to one incarnation of a key.
 
     `members` has score8 or None (removed) for sorted sets; for hashes only the names count.
@@ -82,13 +82,13 @@ class Change:
         self.members: dict[bytes, bytes | None] = {}
         self.gone = False
 
-    def follow(self, later: "Change") -> None:
+    def follow(self, later: "KeyChange") -> None:
         """Add what was done after it."""
         self.members.update(later.members)
         self.gone = self.gone or later.gone
 
 
-Changes = dict[bytes, Change]
+Changes = dict[bytes, KeyChange]
 """By the prefix of the incarnation's sub rows."""
 
 
@@ -112,7 +112,7 @@ class Tier:
         """Whether the generation is committed: only then is the cache asked."""
         self.doubts = 0
         self.generation = 0
-        self.kinds = {name: Kind() for name in KINDS}
+        self.kinds = {name: EntryKind() for name in KINDS}
         self.ttl_seconds = DEFAULT_TTL_SECONDS
         self.applied: Changes = {}
         """Changes whose commit is still to come."""
@@ -130,7 +130,7 @@ class Tier:
         """From within such work: sleep until the callback given to the callback is called."""
         self.pause: Callable[[], None] = lambda: None
 
-    def add(self, tallies: Mapping[str, Kind]) -> None:
+    def add(self, tallies: Mapping[str, EntryKind]) -> None:
         """Count what a command has found in the cache."""
         for name, kind in tallies.items():
             self.kinds[name].add(kind)
@@ -174,7 +174,7 @@ class Tier:
 
         return finished
 
-    def _send(self, change: Change) -> None:
+    def _send(self, change: KeyChange) -> None:
         job = self.rebuilding.get(change.sub)
         if job is not None and not change.gone:
             job.later.append(change)
@@ -204,7 +204,7 @@ class Tier:
 
         return committed
 
-    def updates(self, change: Change) -> Iterator[Request]:
+    def updates(self, change: KeyChange) -> Iterator[CacheRequest]:
         """What brings the cache's entries up to date with a change."""
         name = self.name(change.sub, change.ns_length)
         if change.gone:
@@ -231,7 +231,7 @@ class Tier:
         waiting = "it is being looked at" if self.storage.ready else "it is not connected"
         return self.storage_refusal or waiting
 
-    def check_witness(self, mark: Any) -> None:
+    def check_mark(self, mark: Any) -> None:
         """See a mark that was read behind other replies; raises if those are worth nothing."""
         refusal = judge((mark,), self.token)
         if refusal:
@@ -257,7 +257,7 @@ def _entry(sub: bytes, ns_length: int, generation: bytes) -> bytes:
     )
 
 
-def follow(name: bytes, change: Change) -> Iterator[Request]:
+def follow(name: bytes, change: KeyChange) -> Iterator[CacheRequest]:
     """The updates of a sorted set's entry."""
     names = rows.index_of if change.encoding > 1 else _itself
     members = list(change.members.items())

@@ -12,7 +12,8 @@ from typing import Any
 import plyvel
 
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
-from stratakv.storage.engine import Rows
+from stratakv.storage.contract import Rows
+from stratakv.storage.leveldb.deleted_tables import OpenTables
 from stratakv.storage.leveldb.reserve import Reserve, allocate
 from stratakv.storage.leveldb.survey import (
     Damage,
@@ -21,7 +22,6 @@ from stratakv.storage.leveldb.survey import (
     parse_tables,
     refuse_damaged,
 )
-from stratakv.storage.leveldb.tables import OpenTables
 
 DESCRIPTOR_SHARE = 5
 """LevelDB keeps this part of the process's descriptors for tables past the thousand that it maps,

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import frexp
 from typing import Any, Final, TypeVar
 
+from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, claim
-from stratakv.encodings.keyspace.lookups import LOOKUPS
 
 Handler = Callable[..., Any]
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
@@ -95,9 +95,9 @@ class Command:
         self.seconds += seconds
         if calls:
             self.buckets[frexp(seconds / calls * 1e6 + 0.5)[1]] += calls
-        if LOOKUPS.missed:
-            self.missed += LOOKUPS.missed
-            LOOKUPS.missed = 0
+        if HITS.missed:
+            self.missed += HITS.missed
+            HITS.missed = 0
 
     def find_keys(self, request: Sequence[bytes]) -> list[bytes]:
         """The keys that a request names. Requires: its arity is right."""

@@ -43,7 +43,7 @@ EVICTING: Final = (
 OPTIONS: Final = {"cache": "cache-url", "storage": "zset-store-url"}
 
 
-class Tiering:
+class TierControl:
     """Connects the keyspace's tier to the Redises that the options name."""
 
     def __init__(self, server: "Server") -> None:
@@ -61,9 +61,9 @@ class Tiering:
         """Commands that wait for the mark."""
         self._urls = {"cache": "", "storage": ""}
         self.tier = tier = server.keyspace.tier
-        tier.spawn = server.patience.start
-        tier.wait = server.patience.wait
-        tier.pause = server.patience.pause
+        tier.spawn = server.slices.start
+        tier.wait = server.slices.wait
+        tier.pause = server.slices.pause
         tier.ttl_seconds = server.options.cache_ttl
         server.keyspace.policies = [policy_of(rule) for rule in server.options.policies]
 

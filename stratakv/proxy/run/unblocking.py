@@ -1,4 +1,4 @@
-"""Serving blocked clients: their command runs again when a key that they wait for has changed."""
+"""Unblocking clients: their command runs again when a key that they wait for has changed."""
 
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
 
 
-class Serving:
+class Unblocking:
     """Serves blocked clients between two commands of others, in order of arrival."""
 
     def __init__(self, dispatcher: "Dispatcher", blocked: BlockedClients, guards: Guards) -> None:

@@ -1,4 +1,4 @@
-"""RESTORE: a key from a payload of Redis. See rdb.py for the format.
+"""RESTORE: a key from a payload of Redis. See payloads.py for the format.
 
 Elements are read while rows are written. A payload that turns out to be bad halfway raises, and
 then nothing of it is kept.
@@ -16,11 +16,11 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.layout.numbers import parse_float, parse_int
-from stratakv.encodings.rdb import packed, rdb, rdb_streams
-from stratakv.encodings.rdb.rdb_parts import Reader
+from stratakv.encodings.rdb import packed, payloads, rdb_streams
+from stratakv.encodings.rdb.parts import PayloadReader
 from stratakv.encodings.types.hashes import field_times
 from stratakv.encodings.types.lists import lists
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
@@ -40,12 +40,12 @@ Value = TypeVar("Value")
 def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) -> None:
     """Make the key what the payload holds, whatever it was; no key if it has expired already."""
     txn.expect_work(len(payload) // _BYTES_PER_WORK)
-    rdb.check(payload, txn.breathe)
-    end = len(payload) - rdb.FOOTER_BYTES
-    reader = Reader(payload, txn.keyspace.string_limit, txn.breathe, end=end)
+    payloads.check(payload, txn.pause_if_due)
+    end = len(payload) - payloads.FOOTER_BYTES
+    reader = PayloadReader(payload, txn.keyspace.string_limit, txn.pause_if_due, end=end)
     try:
         kind = reader.byte()
-        if kind in rdb.STREAMS:
+        if kind in payloads.STREAMS:
             rdb_streams.restore(txn, key, reader, kind)
         elif kind in _RESTORERS:
             _RESTORERS[kind](txn, key, reader)
@@ -63,28 +63,28 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
 # strings and lists
 
 
-def _restore_string(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_string(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     strings.assign(txn, key, reader.string())
 
 
-def _restore_list(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_list(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_list(txn, key, reader.strings(reader.length()))
 
 
-def _restore_ziplist(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_ziplist(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_list(txn, key, packed.ziplist(reader.string()))
 
 
-def _restore_ziplists(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_ziplists(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     nodes = reader.strings(reader.length())
     _create_list(txn, key, chain.from_iterable(map(packed.ziplist, nodes)))
 
 
-def _restore_nodes(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_nodes(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_list(txn, key, chain.from_iterable(_nodes(reader)))
 
 
-def _nodes(reader: Reader) -> Iterator[Iterable[bytes]]:
+def _nodes(reader: PayloadReader) -> Iterator[Iterable[bytes]]:
     for _ in range(reader.length()):
         kind = reader.length()
         if kind not in (_PLAIN_NODE, _PACKED_NODE):
@@ -101,15 +101,15 @@ def _create_list(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
 # sets, hashes and sorted sets
 
 
-def _restore_set(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_set(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_set(txn, key, reader.strings(reader.length()))
 
 
-def _restore_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_hash(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_hash(txn, key, reader.strings(2 * reader.length()))
 
 
-def _restore_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_timed_hash(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     base = int.from_bytes(reader.take(8), "little")
     count = reader.length()
     fields = ((reader.length(), reader.string(), reader.string()) for _ in range(count))
@@ -118,27 +118,27 @@ def _restore_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
     )
 
 
-def _restore_packed_timed_hash(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_packed_timed_hash(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     reader.take(8)  # the first of the times, which are all there
     _create_timed_hash(txn, key, _tripled(packed.listpack(reader.string())))
 
 
-def _restore_zset(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_zset(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     count = reader.length()
     _create_zset(txn, key, ((reader.string(), _double(reader)) for _ in range(count)))
 
 
-def _restore_zset_text(txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_zset_text(txn: Txn, key: bytes, reader: PayloadReader) -> None:
     count = reader.length()
     _create_zset(txn, key, ((reader.string(), _digits(reader)) for _ in range(count)))
 
 
-def _double(reader: Reader) -> float:
+def _double(reader: PayloadReader) -> float:
     score: float = _F64.unpack(reader.take(8))[0]
     return score
 
 
-def _digits(reader: Reader) -> float:
+def _digits(reader: PayloadReader) -> float:
     size = reader.byte()
     return _NOT_NUMBERS[size] if size in _NOT_NUMBERS else _score(reader.take(size))
 
@@ -148,15 +148,15 @@ def _score(text: bytes) -> float:
     return math.nan if score is None else score
 
 
-def _restore_packed_set(unpack: Unpack, txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_packed_set(unpack: Unpack, txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_set(txn, key, unpack(reader.string()))
 
 
-def _restore_packed_hash(unpack: Unpack, txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_packed_hash(unpack: Unpack, txn: Txn, key: bytes, reader: PayloadReader) -> None:
     _create_hash(txn, key, unpack(reader.string()))
 
 
-def _restore_packed_zset(unpack: Unpack, txn: Txn, key: bytes, reader: Reader) -> None:
+def _restore_packed_zset(unpack: Unpack, txn: Txn, key: bytes, reader: PayloadReader) -> None:
     pairs = _paired(unpack(reader.string()))
     _create_zset(txn, key, ((member, _score(text)) for member, text in pairs))
 
@@ -186,7 +186,7 @@ def _create_timed_hash(txn: Txn, key: bytes, found: Iterable[tuple[bytes, bytes,
 
 
 def _write_rows(txn: Txn, key: bytes, type_: int, pairs: Iterable[Pair]) -> None:
-    meta = members.begin(txn, key, type_, 0)
+    meta = member_rows.begin(txn, key, type_, 0)
     count = 0
     for member, value in _distinct(txn, pairs):
         txn.put(meta.sub + member, value)
@@ -243,27 +243,27 @@ def _tripled(found: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, int]]:
 def _paced(txn: Txn, items: Iterable[Value]) -> Iterator[Value]:
     for number, item in enumerate(items):
         if not number % _BREATHE_EVERY:
-            txn.breathe()
+            txn.pause_if_due()
         yield item
 
 
-_RESTORERS: Final[dict[int, Callable[[Txn, bytes, Reader], None]]] = {
-    rdb.STRING: _restore_string,
-    rdb.LIST: _restore_list,
-    rdb.SET: _restore_set,
-    rdb.ZSET_TEXT: _restore_zset_text,
-    rdb.HASH: _restore_hash,
-    rdb.ZSET: _restore_zset,
-    rdb.HASH_ZIPMAP: partial(_restore_packed_hash, packed.zipmap),
-    rdb.LIST_ZIPLIST: _restore_ziplist,
-    rdb.SET_INTSET: partial(_restore_packed_set, packed.intset),
-    rdb.ZSET_ZIPLIST: partial(_restore_packed_zset, packed.ziplist),
-    rdb.HASH_ZIPLIST: partial(_restore_packed_hash, packed.ziplist),
-    rdb.LIST_ZIPLISTS: _restore_ziplists,
-    rdb.HASH_TIMES: _restore_timed_hash,
-    rdb.HASH_LISTPACK_TIMES: _restore_packed_timed_hash,
-    rdb.HASH_LISTPACK: partial(_restore_packed_hash, packed.listpack),
-    rdb.ZSET_LISTPACK: partial(_restore_packed_zset, packed.listpack),
-    rdb.LIST_NODES: _restore_nodes,
-    rdb.SET_LISTPACK: partial(_restore_packed_set, packed.listpack),
+_RESTORERS: Final[dict[int, Callable[[Txn, bytes, PayloadReader], None]]] = {
+    payloads.STRING: _restore_string,
+    payloads.LIST: _restore_list,
+    payloads.SET: _restore_set,
+    payloads.ZSET_TEXT: _restore_zset_text,
+    payloads.HASH: _restore_hash,
+    payloads.ZSET: _restore_zset,
+    payloads.HASH_ZIPMAP: partial(_restore_packed_hash, packed.zipmap),
+    payloads.LIST_ZIPLIST: _restore_ziplist,
+    payloads.SET_INTSET: partial(_restore_packed_set, packed.intset),
+    payloads.ZSET_ZIPLIST: partial(_restore_packed_zset, packed.ziplist),
+    payloads.HASH_ZIPLIST: partial(_restore_packed_hash, packed.ziplist),
+    payloads.LIST_ZIPLISTS: _restore_ziplists,
+    payloads.HASH_TIMES: _restore_timed_hash,
+    payloads.HASH_LISTPACK_TIMES: _restore_packed_timed_hash,
+    payloads.HASH_LISTPACK: partial(_restore_packed_hash, packed.listpack),
+    payloads.ZSET_LISTPACK: partial(_restore_packed_zset, packed.listpack),
+    payloads.LIST_NODES: _restore_nodes,
+    payloads.SET_LISTPACK: partial(_restore_packed_set, packed.listpack),
 }

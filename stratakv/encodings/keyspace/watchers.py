@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 Listener = Callable[[int, bytes], None]
 
 
-class KeySignals:
+class KeyWatchers:
     """Listeners by (database index, key)."""
 
     __slots__ = ("listeners",)

@@ -21,8 +21,8 @@ from stratakv.encodings.types.shared import sampling
 BLIND: Final = frozenset({1, 3})
 """The encode-versions without a count."""
 
-BREATHE_EVERY: Final = 128
-WITNESSES_KEPT: Final = 10_000
+PAUSE_EVERY: Final = 128
+SAMPLE_ROWS_KEPT: Final = 10_000
 WHOLE_COUNT: Final = 128
 WHOLE_VALUE_BYTES: Final = 64
 """Redis keeps a collection up to these sizes in one piece, and scans it in one step."""
@@ -54,7 +54,7 @@ def each(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:
     sub = meta.sub
     skip = len(sub)
     found = txn.scan_keys(sub, end_of(sub), limit=limit)
-    if txn.patient:
+    if txn.is_long:
         return _cut(found, skip)
     return [row[skip:] for row in found]
 
@@ -64,7 +64,7 @@ def each_pair(txn: Txn, meta: Meta) -> Iterable[tuple[bytes, bytes]]:
     sub = meta.sub
     skip = len(sub)
     found = txn.scan(sub, end_of(sub))
-    if txn.patient:
+    if txn.is_long:
         return _cut_pairs(found, skip)
     return [(row[skip:], value) for row, value in found]
 
@@ -105,8 +105,8 @@ def _remove_blindly(txn: Txn, key: bytes, meta: Meta, members: Sequence[bytes]) 
         txn.delete(meta.sub + member)
         if meta.encoding > 1:
             txn.note(meta, member)
-        if not number % BREATHE_EVERY:
-            txn.breathe()
+        if not number % PAUSE_EVERY:
+            txn.pause_if_due()
     shrink(txn, key, meta, 0)
     return len(members)
 
@@ -135,15 +135,15 @@ def _has_members(txn: Txn, sub: bytes) -> bool:
     end each time would make emptying a collection in order quadratic. One row is remembered
     instead; when it is gone, the next one is looked for from the other end.
     """
-    witnesses = txn.keyspace.witnesses
-    witness, reverse = witnesses.get(sub, (None, True))
-    if witness is not None and txn.get(witness) is not None:
+    sample_rows = txn.keyspace.sample_rows
+    sample_row, reverse = sample_rows.get(sub, (None, True))
+    if sample_row is not None and txn.get(sample_row) is not None:
         return True
-    witnesses.pop(sub, None)
+    sample_rows.pop(sub, None)
     for row in txn.scan_keys(sub, end_of(sub), reverse=not reverse, limit=1):
-        if len(witnesses) >= WITNESSES_KEPT:
-            witnesses.clear()
-        witnesses[sub] = (row, not reverse)
+        if len(sample_rows) >= SAMPLE_ROWS_KEPT:
+            sample_rows.clear()
+        sample_rows[sub] = (row, not reverse)
         return True
     return False
 

@@ -1,4 +1,4 @@
-"""DUMP: a key as a payload that Redis restores. See rdb.py for the format."""
+"""DUMP: a key as a payload that Redis restores. See payloads.py for the format."""
 
 import struct
 from typing import Final
@@ -7,11 +7,11 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import opened
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import Meta
-from stratakv.encodings.rdb import rdb, rdb_streams
-from stratakv.encodings.rdb.rdb_parts import encode_length, encode_string
+from stratakv.encodings.rdb import payloads, rdb_streams
+from stratakv.encodings.rdb.parts import encode_length, encode_string
 from stratakv.encodings.types.hashes import field_times
 from stratakv.encodings.types.lists import lists
-from stratakv.encodings.types.shared import members
+from stratakv.encodings.types.shared import member_rows
 from stratakv.encodings.types.strings import pieces, strings
 from stratakv.encodings.types.zsets import zset_order, zsets
 
@@ -30,11 +30,11 @@ def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
     payload = bytearray()
     _WRITERS[meta.type](txn, key, meta, payload)
     txn.expect_work(len(payload) // _BYTES_PER_WORK)
-    return rdb.seal(payload, txn.breathe)
+    return payloads.seal(payload, txn.pause_if_due)
 
 
 def _write_string(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
-    out.append(rdb.STRING)
+    out.append(payloads.STRING)
     if not meta.encoding:
         out += encode_string(meta.value)
         return
@@ -48,7 +48,7 @@ def _write_string(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
 def _write_list(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
     count = lists.count(meta)
     txn.expect_work(count)
-    out.append(rdb.LIST)
+    out.append(payloads.LIST)
     out += encode_length(count)
     for element in lists.elements(txn, meta):
         out += encode_string(element)
@@ -59,28 +59,28 @@ def _write_hash(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
     if base is not None:
         _write_timed_hash(txn, meta, base, out)
         return
-    out.append(rdb.HASH)
-    out += encode_length(members.measure(txn, meta))
-    for field, value in members.each_pair(txn, meta):
+    out.append(payloads.HASH)
+    out += encode_length(member_rows.measure(txn, meta))
+    for field, value in member_rows.each_pair(txn, meta):
         out += encode_string(field)
         out += encode_string(value)
 
 
 def _write_timed_hash(txn: Txn, meta: Meta, base: int, out: bytearray) -> None:
     times = field_times.each_time(txn, meta)
-    out.append(rdb.HASH_TIMES)
+    out.append(payloads.HASH_TIMES)
     out += base.to_bytes(8, "little")
-    out += encode_length(members.measure(txn, meta))
-    for field, value in members.each_pair(txn, meta):
+    out += encode_length(member_rows.measure(txn, meta))
+    for field, value in member_rows.each_pair(txn, meta):
         out += encode_length(times[field] - base + 1 if field in times else 0)
         out += encode_string(field)
         out += encode_string(value)
 
 
 def _write_set(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
-    out.append(rdb.SET)
-    out += encode_length(members.measure(txn, meta))
-    for member in members.each(txn, meta):
+    out.append(payloads.SET)
+    out += encode_length(member_rows.measure(txn, meta))
+    for member in member_rows.each(txn, meta):
         out += encode_string(member)
 
 
@@ -88,7 +88,7 @@ def _write_zset(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
     """From the highest score on: that is how Redis inserts fastest."""
     count = zsets.size(meta)
     txn.expect_work(count)
-    out.append(rdb.ZSET)
+    out.append(payloads.ZSET)
     out += encode_length(count)
     for member, score in zsets.scored(meta, zset_order.walk(txn, meta, reverse=True)):
         out += encode_string(member)
