@@ -1,1 +1,17 @@
-"""Clients: sockets, RESP, sessions, dispatch and the commands."""
+"""Clients: sockets, RESP, sessions, dispatch and the commands.
+
+`server` puts the rooms together. Each knows only those above it:
+
+    wire       bytes in, requests out; values in, bytes out
+    arguments  what arguments mean
+    table      the command table
+    clients    who is connected
+    observe    what the server tells of itself
+    run        from a request to its reply
+    scripting  Lua
+    config     CONFIG
+    jobs       what happens between the turns
+    commands   the handlers, one module a group
+    events     keyspace notifications
+    server     listens, admits, shuts down
+"""

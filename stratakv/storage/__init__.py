@@ -1,1 +1,10 @@
-"""Ordered bytes: engines and the commit pipeline."""
+"""Ordered bytes: engines and the commit pipeline.
+
+    contract     what an engine promises
+    store        groups of writes, read back before they are written
+    threads      who works on an engine beside the loop
+    queue_heads  where the live rows of a queue begin
+    memory       an engine without a disk
+    leveldb      the embedded engine
+    cache        a Redis in front of the store
+"""

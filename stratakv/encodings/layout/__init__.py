@@ -1,1 +1,8 @@
-"""What stored bytes mean."""
+"""What stored bytes mean: every row and value is built and read here.
+
+    rows      the names of rows
+    metas     the key-meta, one row per key
+    numbers   integers, doubles and long doubles as Redis reads and prints them
+    globs     Redis's patterns
+    policies  encode-versions and caching by key pattern
+"""

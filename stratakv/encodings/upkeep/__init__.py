@@ -1,1 +1,13 @@
-"""What keeps a store in order: reclaiming, checking, repairing."""
+"""What keeps a store in order.
+
+    reclaim          due keys, dead incarnations, dropped namespaces
+    reencoding       a key at another encode-version
+    expiry_times     how long keys have to live on average
+    inspect          the rows of a key, for people
+    check            whether everything agrees
+    check_streams    the same, of streams
+    damage           which keys a damaged file means
+    recount          invariants made true again after a loss
+    recount_streams  the same, of streams
+    repair           a sound store out of a damaged one
+"""

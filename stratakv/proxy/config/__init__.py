@@ -1,1 +1,6 @@
-"""What CONFIG GET and SET know."""
+"""What CONFIG GET and SET know.
+
+    settings     our options while running
+    redis_names  Redis's names beside our own
+    value_kinds  the kinds of values
+"""

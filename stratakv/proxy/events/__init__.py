@@ -1,1 +1,6 @@
-"""Keyspace notifications."""
+"""Keyspace notifications.
+
+    notifications  publishing
+    events         which command tells what
+    event_calls    keys before and after a call
+"""

@@ -1,1 +1,6 @@
-"""What the server does by itself between the turns."""
+"""What the server does by itself between the turns.
+
+    housekeeping  expiry, reclaiming, syncing, idle clients
+    reencode_job  moving many keys to another encode-version
+    tier_control  connecting and exchanging the Redis tier
+"""

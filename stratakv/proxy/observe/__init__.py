@@ -1,1 +1,11 @@
-"""What the server tells of itself."""
+"""What the server tells of itself.
+
+    stats       the counters
+    latency     the slowest moments
+    memory      own and mapped memory
+    info        INFO
+    tier_info   INFO's section Cache
+    metrics     the HTTP port
+    exposition  the page for Prometheus, in slices
+    collectors  what is on it
+"""

@@ -1,1 +1,12 @@
-"""From a request to its reply: dispatch, turns, long and blocking commands."""
+"""From a request to its reply.
+
+    dispatch       the hot path
+    guards         whatever is unusual about the server, a bit each
+    turns          one commit for all that happens between two polls
+    slices         greenlets that work between the turns
+    long_commands  a command over a LongTxn
+    cache_reads    a command that the tier answers
+    blocking       clients that wait for a key
+    unblocking     their command, run again
+    busy           scripts that keep writers waiting
+"""

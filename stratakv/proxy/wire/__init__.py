@@ -1,1 +1,5 @@
-"""Bytes in, requests out; values in, bytes out. No sockets."""
+"""Bytes in, requests out; values in, bytes out. No sockets.
+
+    requests  the parser
+    replies   the values that handlers return, and their bytes in RESP2 and RESP3
+"""

@@ -1,1 +1,8 @@
-"""The cache tier: a Redis in front of the store, or none. See contract.py."""
+"""The cache tier: a Redis in front of the store, or none.
+
+    contract  words go out, replies come back
+    link      one connection, shared by everybody
+    cluster   a Redis Cluster as one cache
+    slots     where names belong
+    address   redis://, rediss://, unix://
+"""

@@ -1,1 +1,5 @@
-"""Sorted sets as maps."""
+"""Sorted sets as maps.
+
+    geo         places as scores
+    geo_search  searches
+"""

@@ -1,1 +1,5 @@
-"""Hashes, and the expire-times of their fields."""
+"""Hashes.
+
+    hashes       the operations
+    field_times  expire-times of single fields
+"""

@@ -1,1 +1,4 @@
-"""Lists."""
+"""Lists.
+
+    lists  the operations
+"""

@@ -1,1 +1,4 @@
-"""Sets."""
+"""Sets.
+
+    sets  the operations
+"""

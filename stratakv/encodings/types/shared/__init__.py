@@ -1,1 +1,5 @@
-"""What several types have in common."""
+"""What several types have in common.
+
+    member_rows  one row per member: hashes and sets
+    sampling     random members
+"""

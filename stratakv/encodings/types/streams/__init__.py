@@ -1,1 +1,6 @@
-"""Streams and their consumer groups."""
+"""Streams.
+
+    streams        entries
+    stream_groups  consumer groups and what is pending
+    stream_claims  pending entries that pass on
+"""

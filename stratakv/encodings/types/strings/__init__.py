@@ -1,1 +1,8 @@
-"""Strings, as values and as rows of bits."""
+"""Strings.
+
+    strings  the value in the meta, or in pieces
+    pieces   long strings, rows of their own
+    bitmaps  SETBIT and its kin
+    bits     bytes as rows of bits
+    lcs      the longest common subsequence
+"""

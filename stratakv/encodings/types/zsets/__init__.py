@@ -1,1 +1,7 @@
-"""Sorted sets: members, order, ranges, algebra."""
+"""Sorted sets.
+
+    zsets         members and scores
+    zset_order    walks over the order
+    zset_ranges   ranges by rank, score and name
+    zset_algebra  union, intersection, difference
+"""
