@@ -32,11 +32,11 @@ class Bench:
         self.writes = 0
         self.largest_write = 0
         """Batches that long operations wrote before their end, and the bytes of the largest."""
-        self._always_patient = patient
+        self.patient = patient
 
     def do(self, operation: Callable[..., Any], *args: Any) -> Any:
         """Run and commit; (length, elements) comes back as a list of that length."""
-        if self._always_patient:
+        if self.patient:
             return self._do_patiently(operation, args)
         self.txn.budget = ROW_BUDGET
         try:

@@ -352,6 +352,27 @@ def test_what_a_failed_command_saw_is_forgotten(engine: MemoryEngine | LevelEngi
     assert select(bench, EVERYTHING) == [(b"a", 1.0), (b"b", 2.0), (b"c", 3.0)]
 
 
+@pytest.mark.parametrize("moved", [1, 1200])
+def test_scores_that_a_long_command_moves_below_the_front_are_found(
+    engine: MemoryEngine | LevelEngine, moved: int
+) -> None:
+    """It has metas of its own: what was remembered with the cached one must not outlive it."""
+    bench = Bench(engine)
+    fill(bench, 1500)
+    bench.do(_popped, 1)
+    bench.do(_popped, 1)
+    names = [b"member:%05d" % number for number in range(100, 100 + moved)]
+    bench.patient = True
+    if moved == 1:
+        bench.do(zsets.add_one, KEY, -7.0, names[0])
+    else:
+        bench.do(zsets.add, KEY, [(-7.0, name) for name in names])
+    bench.patient = False
+    assert select(bench, Query(RankRange(0, 0))) == [(names[0], -7.0)]
+    assert [member for member, _ in bench.do(_popped, moved)] == names
+    check_invariants(bench)
+
+
 def test_a_score_that_moves_below_the_front_is_found(engine: MemoryEngine | LevelEngine) -> None:
     bench = Bench(engine)
     fill(bench, 20)

@@ -9,6 +9,9 @@ one, so that the walk need not begin at the outermost of them.
 What is remembered is worth something only together with the very Meta object it was seen under:
 a meta that was never committed, was evicted or was read again is another object, and then the walk
 begins at the prefix, as ever. Whoever changes `k#` rows calls `widen` or `keep`.
+
+A LongTxn has metas of its own: its walks learn nothing, its writes widen nothing. So it gives a set
+whose rows it changes another meta, even if the count stays: then nothing is known of the set.
 """
 
 from collections.abc import Iterable

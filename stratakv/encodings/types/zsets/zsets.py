@@ -91,6 +91,8 @@ class ZsetEditor:
             return
         row = self._order + raw + member
         self._txn.put(row, b"")
+        if self._txn.is_long:
+            self._txn.update(self._key, self._meta, self._meta.extra)  # see zset_order
         zset_order.widen(self._meta, self._meta, row)
 
     def remove(self, member: bytes, score: float) -> None:
@@ -138,6 +140,8 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
             txn.save(key, meta)
         elif not meta.encoding:
             txn.delete(meta.order + old + member)
+            if txn.is_long:
+                txn.update(key, meta, meta.extra)  # see zset_order
         zset_order.widen(before, meta, meta.order + raw + member)
     txn.put(meta.sub + member, raw)
     if meta.encoding:
