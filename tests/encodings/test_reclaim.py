@@ -286,6 +286,22 @@ def test_a_key_published_while_the_queue_is_drained_is_not_garbage(bench: Bench)
     assert sum(row.startswith(b"s#") for row in bench.rows()) == 2500
 
 
+def test_what_a_long_command_dropped_goes_though_the_queue_was_empty_meanwhile(
+    bench: Bench,
+) -> None:
+    """The reclaimer looks where the row will be, finds nothing, and takes the queue for empty."""
+    bench.make_set(b"old", 50)
+    bench.commit()
+    reclaimer = finish(bench)
+    txn = patient(bench)
+    txn.drop(b"old")
+    finish(bench, reclaimer)
+    txn.apply()
+    bench.commit()
+    finish(bench, reclaimer)
+    assert kinds(bench) == {b"n#", b"x#"}
+
+
 # dropped namespaces
 
 

@@ -87,6 +87,8 @@ class LongTxn(Txn):
         """Metas that are among the rows already."""
         self._settled = 0
         """Rows that were kept then: none of them is of a new incarnation."""
+        self._oldest_dead: int | None = None
+        """The lowest version of the incarnations whose place others take."""
         self._slice_started = time.perf_counter()
         self._started_ms = self.clock.now_ms
 
@@ -163,6 +165,12 @@ class LongTxn(Txn):
             if meta.type == metas.ZSET and meta.encoding == REMOTE:
                 self.remotes[meta.sub] = Remote(self, meta, is_new=True)
         return meta
+
+    def _replace(self, key: bytes, old: Meta, new: Meta) -> None:
+        """As in a Txn; the `g#` row comes with `apply`: the reclaimer may have looked by then."""
+        super()._replace(key, old, new)
+        if old.sub and (self._oldest_dead is None or old.version < self._oldest_dead):
+            self._oldest_dead = old.version
 
     # the Redis tier
 
@@ -440,6 +448,9 @@ class LongTxn(Txn):
         if not self.store.pending and may_hand_over:
             self.store.pending, self.rows = self.rows, {}
         self._release_fresh()
+        if self._oldest_dead is not None:
+            self.db.queue_garbage(self._oldest_dead)
+            self._oldest_dead = None
         super().apply()
         self.keyspace.free_later(self._encoded)
         self._encoded, self._touched = {}, None
