@@ -15,6 +15,7 @@ from typing import Final
 from stratakv import errors, logs
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.limits import COMPACT_LIMITS, Limits
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
@@ -92,7 +93,6 @@ class Server:
             cache_bytes=options.meta_cache_bytes,
             encodings=_encodings(options),
         )
-        self.keyspace.string_limit = options.proto_max_bulk_len
         self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
         self.turns = Turns(loop, self.keyspace, self._store_failed)
         self.slices = Slices(loop)
@@ -115,6 +115,7 @@ class Server:
         self._ends_scripts = False
         self.password = options.requirepass.encode()
         self.settings = Settings(options, self._setting_changed)
+        self.keyspace.limits = self._limits()
         self.last_save = int(time.time())
 
     # listening
@@ -234,16 +235,20 @@ class Server:
             self.output_limits.set(options.client_output_buffer_limit)
         elif name == "notify-keyspace-events":
             self.notifications.choose(options.notify_keyspace_events)
-        elif name == "stream-node-max-entries":
-            keyspace.stream_node_entries = int(self.settings.show(name)) or 100
-        elif name in keyspace.compact_limits:
-            keyspace.compact_limits[name] = int(self.settings.show(name))
         elif name == "log-level":
             logs.set_level(options.log_level)
-        keyspace.cache_bytes = options.meta_cache_bytes
-        keyspace.string_limit = options.proto_max_bulk_len
+        keyspace.cache.limit_bytes = options.meta_cache_bytes
+        keyspace.limits = self._limits()
         keyspace.encodings.update(_encodings(options))
         self.tier_control.adjust(name)
+
+    def _limits(self) -> Limits:
+        show = self.settings.show
+        return Limits(
+            string_bytes=self.options.proto_max_bulk_len,
+            stream_node_entries=int(show("stream-node-max-entries")) or 100,
+            compact={name: int(show(name)) for name in COMPACT_LIMITS},
+        )
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         """Run work on the engine in one of the store's threads."""

@@ -303,7 +303,7 @@ def test_a_moved_key_is_in_the_other_database_only(bench: Bench, count: int) -> 
     assert meta is not None
     stored = bench.keyspace.store.engine.scan_keys(meta.sub, rows.end_of(meta.sub))
     assert len(list(stored)) == count
-    assert not bench.keyspace.building
+    assert not bench.keyspace.versions.building
 
 
 def test_what_copies_leave_behind_is_reclaimed(bench: Bench) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stratakv.encodings.keyspace.keyspace import FREE_STEP, Keyspace
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.leftovers import FREE_STEP
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable
@@ -265,14 +266,14 @@ def test_the_cache_stays_near_its_limit_and_forgets_nothing_that_counts() -> Non
     database = bench.keyspace.databases[0]
     for _ in range(100):
         bench.keyspace.trim()
-    assert bench.keyspace.cache_evictions > 1000
+    assert bench.keyspace.cache.evictions > 1000
     assert database.cached_bytes <= 110_000
     assert all(value_of(bench, b"key%d" % number) == b"x" * 100 for number in range(2000))
 
 
 def test_reading_alone_does_not_let_the_cache_grow() -> None:
     bench = Bench()
-    bench.keyspace.cache_bytes = 100_000
+    bench.keyspace.cache.limit_bytes = 100_000
     for number in range(2000):
         assign(bench, b"key%d" % number, b"x" * 100)
     bench.commit()
@@ -290,12 +291,12 @@ def test_the_cache_of_an_emptied_database_is_freed_in_steps(bench: Bench) -> Non
         assign(bench, b"key%d" % number, b"x")
     bench.commit()
     keyspace, database = bench.keyspace, bench.keyspace.databases[0]
-    while keyspace.free_some():
+    while keyspace.leftovers.free_some():
         """The rows of the batch, which was large."""
     keyspace.flush(database)
     assert (database.cached_bytes, database.cache) == (0, {})
     turns = 0
-    while keyspace._leftovers:
+    while keyspace.leftovers:
         keyspace.trim()
         turns += 1
     assert turns == 5

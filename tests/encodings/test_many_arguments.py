@@ -141,6 +141,6 @@ def test_what_many_arguments_leave_is_freed_in_steps() -> None:
     bench = Bench(MemoryEngine())
     bench.do(strings.assign_all, PAIRS)
     steps = 1
-    while bench.keyspace.free_some():
+    while bench.keyspace.leftovers.free_some():
         steps += 1
     assert steps > COUNT // 1000

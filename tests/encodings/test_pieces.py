@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stratakv.encodings.keyspace.keyspace import PIECE_BYTES
+from stratakv.encodings.keyspace.limits import PIECE_BYTES, Limits
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import PIECES, STRING
@@ -418,7 +418,7 @@ def test_any_steps_leave_the_bytes_that_they_leave_in_plain_bytes(
     patient: bool, steps: list[tuple[Any, ...]]
 ) -> None:
     bench = Bench(MemoryEngine(), patient=patient)
-    bench.keyspace.piece_bytes = SMALL
+    bench.keyspace.limits = Limits(piece_bytes=SMALL)
     model = Model(bench)
     with (
         patch.object(bits, "CHUNK", SMALL),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.sets import sets
 from stratakv.encodings.types.strings import bitmaps, lcs, strings
@@ -196,7 +197,7 @@ def test_parts_of_values(bench: Bench) -> None:
 
 
 def test_no_string_outgrows_the_limit(bench: Bench) -> None:
-    bench.keyspace.string_limit = 8
+    bench.keyspace.limits = Limits(string_bytes=8)
     assert bench.do(strings.overwrite, KEY, 6, b"ab") == 8
     for operation, arguments in ((strings.append, (b"c",)), (strings.overwrite, (7, b"cd"))):
         with pytest.raises(CommandError, match="proto-max-bulk-len"):
@@ -232,7 +233,7 @@ def test_a_long_comparison_turns_patient(engine: MemoryEngine | LevelEngine) -> 
 
     assert bench.do(length) == 5999
     assert bench.long_runs == 1
-    bench.keyspace.string_limit = 1 << 20
+    bench.keyspace.limits = Limits(string_bytes=1 << 20)
     with pytest.raises(CommandError, match="transient memory"):
         bench.do(length)
 

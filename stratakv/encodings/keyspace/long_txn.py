@@ -14,7 +14,8 @@ from operator import itemgetter
 from typing import Any, Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.keyspace import CACHED_VALUE_BYTES, Database, Keyspace
+from stratakv.encodings.keyspace.database import CACHED_VALUE_BYTES, Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.tier_state import CacheRequest
 from stratakv.encodings.keyspace.txn import UNLIMITED, Row, Txn
 from stratakv.encodings.keyspace.zset_marks import mark_near
@@ -161,7 +162,7 @@ class LongTxn(Txn):
         meta = super().create(key, type_, extra, expire_ms, encoding)
         if meta.sub:
             self._fresh[meta.sub[2:]] = rows.garbage_row(self.db.ns, meta.version, key)
-            self.keyspace.building.add(meta.version)
+            self.keyspace.versions.building.add(meta.version)
             if meta.type == metas.ZSET and meta.encoding == REMOTE:
                 self.remotes[meta.sub] = Remote(self, meta, is_new=True)
         return meta
@@ -418,7 +419,7 @@ class LongTxn(Txn):
                     if not number % _CHECK_EVERY:
                         self.pause_if_due()
                     first, last = min(first, row), max(last, row)
-                self.keyspace.sparse_ranges.append((first, last))
+                self.keyspace.sparse.waiting.append((first, last))
 
     def _encode_metas(self) -> None:
         """Make rows of the metas; the cache forgets such keys instead of learning them."""
@@ -452,7 +453,7 @@ class LongTxn(Txn):
             self.db.queue_garbage(self._oldest_dead)
             self._oldest_dead = None
         super().apply()
-        self.keyspace.free_later(self._encoded)
+        self.keyspace.leftovers.add(self._encoded)
         self._encoded, self._touched = {}, None
 
     def _hand_over_remotes(self) -> None:
@@ -493,13 +494,13 @@ class LongTxn(Txn):
         self.remotes.clear()
         for many in (self.metas, self.rows):
             if len(many) > MANY:
-                self.keyspace.free_later(many)
+                self.keyspace.leftovers.add(many)
         self.metas, self.rows = {}, {}
         super().discard()
 
     def _release_fresh(self) -> None:
         for path in self._fresh:
-            self.keyspace.building.discard(int.from_bytes(path[-8:], "big"))
+            self.keyspace.versions.building.discard(int.from_bytes(path[-8:], "big"))
         self._fresh = {}
 
 

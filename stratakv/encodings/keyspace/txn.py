@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.hits import HITS
-from stratakv.encodings.keyspace.keyspace import Database, Keyspace
+from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryKind, KeyChange
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, ZSET, Extra, Meta

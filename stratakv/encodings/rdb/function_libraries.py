@@ -46,7 +46,7 @@ def parse(txn: Txn, payload: bytes) -> list[bytes]:
     """The codes of a payload; raises where it is none."""
     payloads.check(payload, txn.pause_if_due)
     end = len(payload) - payloads.FOOTER_BYTES
-    reader = PayloadReader(payload[:end], txn.keyspace.string_limit, txn.pause_if_due)
+    reader = PayloadReader(payload[:end], txn.keyspace.limits.string_bytes, txn.pause_if_due)
     codes = []
     try:
         while reader.position < end:

@@ -42,7 +42,7 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
     txn.expect_work(len(payload) // _BYTES_PER_WORK)
     payloads.check(payload, txn.pause_if_due)
     end = len(payload) - payloads.FOOTER_BYTES
-    reader = PayloadReader(payload, txn.keyspace.string_limit, txn.pause_if_due, end=end)
+    reader = PayloadReader(payload, txn.keyspace.limits.string_bytes, txn.pause_if_due, end=end)
     try:
         kind = reader.byte()
         if kind in payloads.STREAMS:

@@ -25,7 +25,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from stratakv.encodings.keyspace.keyspace import PIECE_BYTES
+from stratakv.encodings.keyspace.limits import PIECE_BYTES
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import HASH, LIST, PIECES, SET, STREAM, STRING, ZSET, Meta
 from stratakv.encodings.types.hashes.field_times import TIMED

@@ -3,7 +3,8 @@
 from itertools import islice
 from typing import Final
 
-from stratakv.encodings.keyspace.keyspace import Database, Keyspace
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import NO_EXPIRY
 

@@ -20,7 +20,9 @@ from concurrent.futures import Executor, Future
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
-from stratakv.encodings.keyspace.keyspace import SPARSE_ROWS, Database, Keyspace
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import sub_of_garbage
 from stratakv.encodings.layout import metas, rows
@@ -139,8 +141,8 @@ class Reclaimer:
 
         Requires: the deletions so far are committed. Call `compacted` when it is done.
         """
-        if self._keyspace.sparse_ranges and self._awaited is None:
-            return Compaction(*self._keyspace.sparse_ranges.popleft(), [])
+        if self._keyspace.sparse.waiting and self._awaited is None:
+            return Compaction(*self._keyspace.sparse.waiting.popleft(), [])
         return self._compactions.popleft() if self._compactions else None
 
     def compacted(self, done: Compaction) -> None:
@@ -154,7 +156,7 @@ class Reclaimer:
     def _close(self, row: bytes) -> None:
         """A row of the edges or of a queue is no longer needed."""
         if row.startswith(rows.DROPPED):
-            self._keyspace.forget_dropped(row[2:])
+            self._keyspace.namespaces.forget_dropped(row[2:])
         else:
             self._store.pending[row] = None
 
@@ -170,7 +172,7 @@ class Reclaimer:
             return 0
 
     def _backlog(self, limit: int) -> int:
-        found = min(limit, len(self._keyspace.dropped))
+        found = min(limit, len(self._keyspace.namespaces.dropped))
         for database in self._keyspace.databases:
             start = self._drained_up_to.get(database.ns)
             if self._scores.waiting:
@@ -329,7 +331,7 @@ class Reclaimer:
     def _is_dead(self, database: Database, ns: bytes, row: bytes) -> bool:
         """Whether a row of the queue stands for an incarnation whose rows can go now."""
         version = rows.parse_garbage_row(ns, row)[0]
-        if version in self._keyspace.building:
+        if version in self._keyspace.versions.building:
             database.queue_garbage(version)
             return False
         return row not in self._closing and row not in self._unreadable
@@ -349,7 +351,7 @@ class Reclaimer:
     def _delete_pieces(self, queue_row: bytes, sub: bytes, kind: bytes) -> Iterator[bool]:
         """Delete the pieces of a string. To look which are there would be to read them all."""
         size = int.from_bytes(kind[2:], "big")
-        pieces = -(-size // self._keyspace.piece_bytes)
+        pieces = -(-size // self._keyspace.limits.piece_bytes)
         for number in range(pieces):
             self._store.pending[sub + rows.U32.pack(number)] = None
             self.reclaimed_rows += 1
@@ -374,7 +376,7 @@ class Reclaimer:
         progress = True
         while progress:
             progress = False
-            for ns, known in list(self._keyspace.dropped.items()):
+            for ns, known in list(self._keyspace.namespaces.dropped.items()):
                 row = rows.DROPPED + ns
                 if row in self._closing or row in self._unreadable:
                     continue
@@ -402,7 +404,7 @@ class Reclaimer:
         self.reclaimed_rows += len(known)
         for prefix, found in groupby(known, key=_prefix_of):
             self._note_marks(prefix, ns, sum(1 for _ in found))
-        self._keyspace.forget_dropped(ns)
+        self._keyspace.namespaces.forget_dropped(ns)
 
     def _note_rows(self, start: bytes, count: int, *, whole: bool) -> None:
         """Rows that begin with that are gone: of a whole namespace, or of an incarnation.

@@ -139,7 +139,7 @@ def _field_type(text: bytes) -> FieldType:
 
 
 def _offset(txn: Txn, text: bytes, field_bits: int = 0) -> int:
-    offset = bits.parse_bit_offset(text, field_bits, txn.keyspace.string_limit)
+    offset = bits.parse_bit_offset(text, field_bits, txn.keyspace.limits.string_bytes)
     if offset is None:
         raise CommandError(errors.BIT_OFFSET)
     return offset

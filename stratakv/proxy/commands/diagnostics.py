@@ -211,7 +211,7 @@ def memory_stats(session: Session) -> Reply:
 @command("MEMORY DOCTOR", "", since="4.0.0")
 def memory_doctor(session: Session) -> Text:
     """Say in words whether the memory of the process is as it should be."""
-    use, limit = session.server.memory.look(), session.server.keyspace.cache_bytes
+    use, limit = session.server.memory.look(), session.server.keyspace.cache.limit_bytes
     return Text(
         f"The process has {info.human(use.own)} of its own and {info.human(use.mapped)} of mapped"
         f" files; its meta cache may grow to {info.human(limit)}.\n".encode()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stratakv import REDIS_VERSION, __version__, errors
-from stratakv.encodings.keyspace.keyspace import Database
+from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged

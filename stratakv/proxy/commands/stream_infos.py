@@ -47,7 +47,7 @@ def _stream(txn: Txn, key: bytes) -> Meta:
 
 def _facts(txn: Txn, state: State) -> dict[bytes, object]:
     """What both forms of XINFO STREAM begin with. The tree is the one that Redis would have."""
-    size = txn.keyspace.stream_node_entries
+    size = txn.keyspace.limits.stream_node_entries
     nodes = -(-(state.gone + state.length) // size) - state.gone // size
     return {
         b"length": state.length,

@@ -41,7 +41,7 @@ def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
             continue
         wanted, open_sequence = new_id(args.take())
         break
-    trim = options.finish(txn.keyspace.stream_node_entries, required=False)
+    trim = options.finish(txn.keyspace.limits.stream_node_entries, required=False)
     fields = args.rest()
     if len(fields) < 2 or len(fields) % 2:
         raise errors.wrong_arity("xadd")
@@ -128,7 +128,7 @@ def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
     while options.accept(args):
         pass
     args.finish()
-    trim = options.finish(txn.keyspace.stream_node_entries, required=True)
+    trim = options.finish(txn.keyspace.limits.stream_node_entries, required=True)
     assert trim is not None
     return streams.trim(txn, key, trim)
 

@@ -37,7 +37,7 @@ command("GET key", "readonly fast")(strings.find)
 def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
     """Set the value of a string, replacing what the key held."""
     if not options:
-        if len(value) <= txn.keyspace.piece_bytes:
+        if len(value) <= txn.keyspace.limits.piece_bytes:
             txn.assign(key, value)
         else:
             strings.assign(txn, key, value)

@@ -42,7 +42,7 @@ def exec_(session: Session) -> Reply:
         session.end_unit()
     session.end_transaction()
     if len(transaction.queue) > ROW_BUDGET:
-        session.server.keyspace.free_later(transaction.queue)
+        session.server.keyspace.leftovers.add(transaction.queue)
     return results
 
 

@@ -8,7 +8,7 @@ the reason.
 from dataclasses import dataclass
 from typing import Final
 
-from stratakv.encodings.keyspace.keyspace import COMPACT_LIMITS
+from stratakv.encodings.keyspace.limits import COMPACT_LIMITS
 from stratakv.proxy.config.value_kinds import (
     INT_MAX,
     LONG_MAX,

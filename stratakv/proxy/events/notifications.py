@@ -16,7 +16,8 @@ from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.registry import Command, Handler, every_command
 
 if TYPE_CHECKING:
-    from stratakv.encodings.keyspace.keyspace import Database, Keyspace
+    from stratakv.encodings.keyspace.database import Database
+    from stratakv.encodings.keyspace.keyspace import Keyspace
     from stratakv.proxy.clients.pubsub import PubSub
 
 _plain: dict[Command, Handler] = {}

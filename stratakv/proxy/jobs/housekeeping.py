@@ -154,7 +154,7 @@ class Housekeeper:
     def _free_leftovers(self) -> None:
         """Turns free a little of what is no longer used; without turns it is done here."""
         end = time.perf_counter() + SLICE_SECONDS
-        while self._server.keyspace.free_some() and time.perf_counter() < end:
+        while self._server.keyspace.leftovers.free_some() and time.perf_counter() < end:
             pass
 
     def _tidy(self) -> None:

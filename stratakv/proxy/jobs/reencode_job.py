@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from stratakv.encodings.keyspace.keyspace import Database
+from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.locks import Lock, claim
 from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.layout import rows

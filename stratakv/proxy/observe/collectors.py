@@ -230,7 +230,7 @@ class KeyspaceCollector(Collector):
             "meta_cache_hits", "Key commands beyond the metas loaded.", self._count_hits(loads)
         )
         yield counter("meta_cache_misses", "Metas read from the store.", loads)
-        yield counter("meta_cache_evictions", "Metas dropped for room.", keyspace.cache_evictions)
+        yield counter("meta_cache_evictions", "Metas dropped for room.", keyspace.cache.evictions)
         yield gauge("meta_cache_bytes", "Memory of the cached metas, estimated.", cached)
         yield gauge("meta_cache_entries", "Cached metas.", entries)
 

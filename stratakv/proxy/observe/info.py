@@ -345,8 +345,8 @@ def _cache(server: "Server") -> Fields:
         **tier_info.fields(server),
         "meta_cache_entries": sum(len(database.cache) for database in keyspace.databases),
         "meta_cache_bytes": sum(database.cached_bytes for database in keyspace.databases),
-        "meta_cache_limit_bytes": keyspace.cache_bytes,
-        "meta_cache_evictions": keyspace.cache_evictions,
+        "meta_cache_limit_bytes": keyspace.cache.limit_bytes,
+        "meta_cache_evictions": keyspace.cache.evictions,
     }
 
 

@@ -78,7 +78,7 @@ class LongCommand:
             self.session.server.turns.touch(self.session)
             self._dispatcher.end_long(self)
             if len(self.request) > MANY and self.blocked is None and not self.is_uncovered:
-                keyspace.free_later(self.request)
+                keyspace.leftovers.add(self.request)
 
     def _show(self) -> None:
         """MONITOR: others than these were shown when they were admitted."""

@@ -254,7 +254,7 @@ def _delete_time(txn: Txn, meta: Meta, field: bytes, at_ms: int | None) -> None:
 def _note_deleted(txn: Txn, meta: Meta, gone: int) -> None:
     """Times went: whoever looks for the first that is left steps over them."""
     left = meta.extra if type(meta.extra) is int else 0
-    txn.keyspace.note_deleted((meta.order,), gone, left)
+    txn.keyspace.sparse.note_deleted((meta.order,), gone, left)
 
 
 def _due_rows(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:

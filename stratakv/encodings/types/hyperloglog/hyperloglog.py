@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.keyspace import COMPACT_LIMITS
+from stratakv.encodings.keyspace.limits import COMPACT_LIMITS
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import STRING, Meta
 from stratakv.encodings.types.hyperloglog import hll_registers, hll_sparse
@@ -163,7 +163,7 @@ def find(txn: Txn, key: bytes) -> Sketch:
 
 
 def _sparse_bytes(txn: Txn) -> int:
-    return txn.keyspace.compact_limits["hll-sparse-max-bytes"]
+    return txn.keyspace.limits.compact["hll-sparse-max-bytes"]
 
 
 def raise_registers(

@@ -268,13 +268,13 @@ def _string_encoding(meta: Meta) -> bytes:
 
 
 def _is_intset(txn: Txn, meta: Meta) -> bool:
-    found = _members(txn, meta, txn.keyspace.compact_limits["set-max-intset-entries"])
+    found = _members(txn, meta, txn.keyspace.limits.compact["set-max-intset-entries"])
     return found is not None and all(parse_int(member) is not None for member, _ in found)
 
 
 def _is_listpack(txn: Txn, meta: Meta) -> bool:
     """Of a sorted set only the members count: its values are scores."""
-    limits, name = txn.keyspace.compact_limits, _LISTPACKS[meta.type]
+    limits, name = txn.keyspace.limits.compact, _LISTPACKS[meta.type]
     found = _members(txn, meta, limits[f"{name}-entries"])
     if found is None:
         return False

@@ -125,7 +125,7 @@ def shrink(txn: Txn, key: bytes, meta: Meta, gone: int) -> None:
         txn.drop(key)
     elif known is not None:
         txn.update(key, meta, known - gone)  # type: ignore[operator]
-        txn.keyspace.note_deleted((meta.sub,), gone, known - gone)  # type: ignore[operator]
+        txn.keyspace.sparse.note_deleted((meta.sub,), gone, known - gone)  # type: ignore[operator]
 
 
 def _has_members(txn: Txn, sub: bytes) -> bool:

@@ -39,7 +39,7 @@ def set_bit(txn: Txn, key: bytes, offset: int, bit: int) -> int:
 
 def _editable(txn: Txn, key: bytes, meta: Meta | None, size: int, amount: int) -> bytearray | Draft:
     """The bytes of a string, to be changed: a copy of a short one, a long one in place."""
-    if size <= txn.keyspace.piece_bytes and (meta is None or not meta.encoding):
+    if size <= txn.keyspace.limits.piece_bytes and (meta is None or not meta.encoding):
         return bytearray(meta.value if meta is not None else b"")
     return Draft(txn, strings.widened(txn, key, meta, size, amount))
 
@@ -58,7 +58,7 @@ def combine(txn: Txn, operation: bytes, target: bytes, sources: Sequence[bytes])
     result = bits.bitop(operation, values, txn.pause_if_due)
     if not size:
         txn.drop(target)
-    elif size <= txn.keyspace.piece_bytes:
+    elif size <= txn.keyspace.limits.piece_bytes:
         strings.assign(txn, target, b"".join(result))
     else:
         pieces.fill(txn, pieces.create(txn, target, size), result)

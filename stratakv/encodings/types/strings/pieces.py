@@ -17,7 +17,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Final, overload
 
-from stratakv.encodings.keyspace.keyspace import PIECE_BYTES
+from stratakv.encodings.keyspace.limits import PIECE_BYTES
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import NO_EXPIRY, PIECES, STRING, Meta
 from stratakv.encodings.layout.rows import U32, end_of
@@ -82,7 +82,7 @@ class Pieces:
 
     def chunks(self, start: int, stop: int) -> Iterator[bytes]:
         """The bytes from start to stop, in order, a piece at a time."""
-        size = self._txn.keyspace.piece_bytes
+        size = self._txn.keyspace.limits.piece_bytes
         at, end = self._start + start, self._start + stop
         if at >= end:
             return
@@ -185,7 +185,7 @@ def renew(txn: Txn, key: bytes, meta: Meta, size: int) -> Meta:
 
 def overwrite(txn: Txn, meta: Meta, at: int, data: bytes) -> None:
     """Write bytes at a place. Requires: the string reaches to their end."""
-    size, end = txn.keyspace.piece_bytes, at + len(data)
+    size, end = txn.keyspace.limits.piece_bytes, at + len(data)
     view = memoryview(data)
     for begins in range(at // size * size, end, size):
         start, stop = max(at, begins), min(end, begins + size)

@@ -120,7 +120,7 @@ def find_all(txn: Txn, keys: Sequence[bytes]) -> Iterable[bytes | Pieces | None]
 
 def assign(txn: Txn, key: bytes, value: bytes, expire_ms: int = NO_EXPIRY) -> None:
     """Make the key a string with this value, whatever it was."""
-    if len(value) <= txn.keyspace.piece_bytes:
+    if len(value) <= txn.keyspace.limits.piece_bytes:
         txn.assign(key, value, expire_ms)
     else:
         txn.expect_work(len(value) // BYTES_PER_WORK)
@@ -189,7 +189,7 @@ def expire(txn: Txn, key: bytes, meta: Meta, expire_ms: int) -> None:
 
 def divided(txn: Txn, key: bytes, meta: Meta) -> Meta:
     """A key whose meta is about to be written: a string too long for a meta goes into pieces."""
-    if meta.type != STRING or meta.encoding or len(meta.value) <= txn.keyspace.piece_bytes:
+    if meta.type != STRING or meta.encoding or len(meta.value) <= txn.keyspace.limits.piece_bytes:
         return meta
     assign(txn, key, meta.value, meta.expire_ms)
     return txn.metas[key]
@@ -197,7 +197,7 @@ def divided(txn: Txn, key: bytes, meta: Meta) -> Meta:
 
 def change(txn: Txn, key: bytes, meta: Meta | None, value: bytes) -> None:
     """Another value for a string, which keeps its expire-time; a new one if there was none."""
-    if meta is None or meta.encoding or len(value) > txn.keyspace.piece_bytes:
+    if meta is None or meta.encoding or len(value) > txn.keyspace.limits.piece_bytes:
         assign(txn, key, value, NO_EXPIRY if meta is None else meta.expire_ms)
     else:
         txn.update(key, meta, value)
@@ -255,7 +255,7 @@ def append(txn: Txn, key: bytes, tail: bytes) -> int:
 
 def check_length(txn: Txn, size: int) -> None:
     """Refuse a string beyond `proto-max-bulk-len`."""
-    if size > txn.keyspace.string_limit:
+    if size > txn.keyspace.limits.string_bytes:
         raise CommandError(errors.STRING_TOO_LONG)
 
 
@@ -298,7 +298,7 @@ def write(txn: Txn, key: bytes, meta: Meta | None, at: int, part: bytes) -> None
     size = max(length(meta), at + len(part))
     if meta is None and not at:
         assign(txn, key, part)
-    elif size <= txn.keyspace.piece_bytes and (meta is None or not meta.encoding):
+    elif size <= txn.keyspace.limits.piece_bytes and (meta is None or not meta.encoding):
         value = meta.value if meta is not None else b""
         before = value if at == len(value) else value[:at].ljust(at, b"\0")
         change(txn, key, meta, b"".join((before, part, value[at + len(part) :])))
@@ -320,7 +320,7 @@ def widened(txn: Txn, key: bytes, meta: Meta | None, size: int, amount: int) -> 
         wide = pieces.create(txn, key, size, meta.expire_ms)
         pieces.overwrite(txn, wide, 0, value)
         return wide
-    if not txn.has_room(meta, max(amount, txn.keyspace.piece_bytes), IN_PLACE_BYTES):
+    if not txn.has_room(meta, max(amount, txn.keyspace.limits.piece_bytes), IN_PLACE_BYTES):
         return pieces.renew(txn, key, meta, size)
     txn.update(key, meta, size)
     return txn.metas[key]
@@ -343,7 +343,7 @@ def common_pair(txn: Txn, first: bytes, second: bytes) -> Pair:
 def prepare_lcs(txn: Txn, pair: Pair) -> tuple[bytes, bytes]:
     """Refuse what Redis has no memory for, announce the work, and read; absent ones are empty."""
     a, b = length(pair[0]), length(pair[1])
-    if lcs.table_bytes(a, b) > txn.keyspace.string_limit:
+    if lcs.table_bytes(a, b) > txn.keyspace.limits.string_bytes:
         raise CommandError(errors.LCS_TOO_LARGE)
     steps = (a + b) * _LCS_STEP_US + a * b // _LCS_CELLS_PER_US
     txn.expect_work(min(a, 256) * _LCS_BYTE_VALUE_US + steps)

@@ -116,7 +116,7 @@ class ZsetEditor:
             zset_order.keep(meta, changed)
             if self.count < size(meta):
                 ranges = (meta.sub,) if meta.encoding else (meta.sub, meta.order)
-                self._txn.keyspace.note_deleted(ranges, size(meta) - self.count, self.count)
+                self._txn.keyspace.sparse.note_deleted(ranges, size(meta) - self.count, self.count)
         else:
             self._txn.drop(self._key)
 

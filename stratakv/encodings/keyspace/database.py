@@ -1,0 +1,147 @@
+"""A database: one namespace, with its counts and its part of the cache of decoded metas."""
+
+from itertools import islice
+from typing import Final
+
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.layout.metas import Meta
+from stratakv.storage.store import Store
+
+CACHED_META_BYTES: Final = 450
+"""What a cached meta costs besides its value: objects, row names, dict slots (measured)."""
+CACHED_VALUE_BYTES: Final = 1 << 20
+"""Metas with a longer value are not cached."""
+TRIM_STEP: Final = 500
+"""Metas that the hand passes in a turn while the cache is above its limit: about a millisecond."""
+
+
+class Database:
+    """One namespace: its counts, its cache of metas and the metas that wait for the commit."""
+
+    __slots__ = (
+        "born",
+        "cache",
+        "cached_bytes",
+        "counts_changed",
+        "deleted",
+        "dirty",
+        "expiring",
+        "garbage_from",
+        "index",
+        "live",
+        "loads",
+        "ns",
+    )
+
+    def __init__(self, index: int, ns: bytes) -> None:
+        self.index = index
+        self.ns = ns
+        self.cache: dict[bytes, Meta] = {}
+        self.cached_bytes = 0
+        self.loads = 0
+        """Metas that were not cached: the cache's misses."""
+        self.dirty: dict[bytes, Meta] = {}
+        self.live = 0
+        self.expiring = 0
+        self.born: int | None = None
+        """The store's mark when the namespace was new; None if it was not made by this process."""
+        self.deleted = 0
+        """Metas that were deleted since their range was last compacted."""
+        self.counts_changed = False
+        self.garbage_from: int | None = 0
+        """No queued incarnation has a lower version; None while the queue is known to be empty."""
+
+    def queue_garbage(self, version: int) -> None:
+        """An incarnation of that version joins the queue of the dead."""
+        if self.garbage_from is None or version < self.garbage_from:
+            self.garbage_from = version
+
+    def load_counts(self, store: Store) -> None:
+        """Read the live counts back from the store."""
+        self.live = int.from_bytes(store.get(rows.LIVE + self.ns) or b"", "big")
+        self.expiring = int.from_bytes(store.get(rows.EXPIRING + self.ns) or b"", "big")
+
+    def load(self, store: Store, key: bytes) -> Meta:
+        """The meta of a key that is not cached, absent ones included; puts it into the cache.
+
+        Except a huge one: a string that was written before there were pieces.
+        """
+        self.loads += 1
+        meta = self.dirty.get(key)
+        if meta is None:
+            row = rows.meta_row(self.ns, key)
+            raw = store.get(row)
+            meta = metas.absent(row) if raw is None else metas.decode(row, len(self.ns), raw)
+            if raw is not None and len(raw) > CACHED_VALUE_BYTES:
+                return meta
+        self.cache[key] = meta
+        self.charge(meta)
+        return meta
+
+    def charge(self, meta: Meta) -> None:
+        """Count what a cached meta takes, in place of what its key was charged before."""
+        cost = CACHED_META_BYTES + len(meta.row) * 2
+        if meta.type == metas.STRING and not meta.encoding:
+            cost += len(meta.value)
+        self.cached_bytes += cost - meta.charge
+        meta.charge = cost
+
+    def uncache(self, key: bytes) -> None:
+        """Forget what is cached of a key. Requires: nothing of it waits for a commit."""
+        meta = self.cache.pop(key, None)
+        if meta is not None:
+            self.cached_bytes -= meta.charge
+            meta.charge = 0
+
+    def is_live(self, store: Store, key: bytes, now_ms: int) -> bool:
+        """Whether the key exists and has not expired."""
+        meta = self.cache.get(key) or self.load(store, key)
+        return bool(meta.type) and not -1 != meta.expire_ms <= now_ms
+
+    def forget(self) -> dict[bytes, Meta]:
+        """Empty the cache and whatever waits for the commit; returns what was cached."""
+        free_later, self.cache = self.cache, {}
+        self.dirty.clear()
+        self.cached_bytes = 0
+        return free_later
+
+    def exchange(self, other: "Database") -> None:
+        """Swap everything but the numbers."""
+        self.ns, other.ns = other.ns, self.ns
+        self.cache, other.cache = other.cache, self.cache
+        self.cached_bytes, other.cached_bytes = other.cached_bytes, self.cached_bytes
+        self.loads, other.loads = other.loads, self.loads
+        self.dirty, other.dirty = other.dirty, self.dirty
+        self.live, other.live = other.live, self.live
+        self.expiring, other.expiring = other.expiring, self.expiring
+        self.counts_changed, other.counts_changed = other.counts_changed, self.counts_changed
+        self.garbage_from, other.garbage_from = other.garbage_from, self.garbage_from
+        self.deleted, other.deleted = other.deleted, self.deleted
+        self.born, other.born = other.born, self.born
+
+    def evict(self, excess: int) -> int:
+        """A step of the hand over the oldest metas, which drops those that were not used since it
+        last passed (CLOCK), until `excess` bytes are free; returns how many it dropped.
+
+        Victims are collected first: looking for the first key of a dict from which many first keys
+        were taken walks over the gaps every time.
+        """
+        cache, dirty = self.cache, self.dirty
+        spared: list[bytes] = []
+        victims: list[bytes] = []
+        for key, meta in islice(cache.items(), TRIM_STEP):
+            if excess <= 0:
+                break
+            if meta.hot or key in dirty:
+                meta.hot = False
+                spared.append(key)
+            else:
+                excess -= meta.charge
+                victims.append(key)
+        for key in spared:
+            cache[key] = cache.pop(key)
+        for key in victims:
+            meta = cache.pop(key)
+            self.cached_bytes -= meta.charge
+            meta.charge = 0
+        return len(victims)

@@ -1,0 +1,39 @@
+"""The limit of the cache of decoded metas, over all databases (CLOCK).
+
+The metas themselves are in the databases, where a look-up is one step; see `Database.evict`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from stratakv.encodings.keyspace.database import Database
+
+TRIM_EVERY: Final = 16
+"""Turns between two looks at the size, while it is below the limit."""
+
+
+class MetaCache:
+    """How much may be cached, and whether some of it has to go."""
+
+    __slots__ = ("_trimming", "_turns", "evictions", "limit_bytes")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.evictions = 0
+        self._turns = 0
+        self._trimming = False
+
+    def trim(self, databases: Sequence[Database]) -> None:
+        """Bring the cache back under its limit in steps, the largest database first.
+
+        Called at the end of every turn: reads fill the cache as well as writes do.
+        """
+        self._turns += 1
+        if self._turns % TRIM_EVERY and not self._trimming:
+            return
+        total = sum([database.cached_bytes for database in databases])
+        enough = self.limit_bytes * 31 // 32
+        self._trimming = total > (enough if self._trimming else self.limit_bytes)
+        if self._trimming:
+            largest = max(databases, key=lambda database: database.cached_bytes)
+            self.evictions += largest.evict(total - enough)
