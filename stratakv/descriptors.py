@@ -4,10 +4,12 @@ import logging
 import resource
 
 from stratakv.options import Options
-from stratakv.storage.leveldb.engine import DESCRIPTOR_SHARE
 
 log = logging.getLogger("stratakv")
 
+DESCRIPTOR_SHARE = 5
+"""LevelDB keeps this part of the process's descriptors for tables past the thousand that it maps,
+and opens further ones anew for every read."""
 RESERVED = 32
 """Listeners, logs, links to a Redis and the like."""
 

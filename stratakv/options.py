@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stratakv.storage.cache.address import parse_address, without_password
+from stratakv.storage.engines import ENGINES
 
 BYTE_UNITS: Final = {
     "": 1,
@@ -203,7 +204,7 @@ class Options:
     http_port: int = option(9121, PORT, "port of /metrics and /healthz; 0 takes a free one")
     http: bool = option(True, YES_NO, "serve /metrics and /healthz at all")
     dir: str = option("./stratakv-data", TEXT, "data directory")
-    engine: str = option("leveldb", _one_of("leveldb", "memory"), "where rows are kept")
+    engine: str = option("leveldb", _one_of(*ENGINES), "where rows are kept")
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(
         "os",

@@ -194,3 +194,19 @@ def test_threads_belong_to_the_store_which_ends_them_before_the_engine_closes() 
             if isinstance(node, ast.Attribute | ast.Name)
         }
         assert not named & THREADS or str(path.relative_to(ROOT)) in MAY_START_THREADS
+
+
+def test_the_storage_alone_knows_which_engine_it_is() -> None:
+    engines = ("stratakv.storage.leveldb.engine", "stratakv.storage.memory")
+    above = [path for path in MODULES if layer_of(path) != "storage"]
+    assert not offenders(lambda path, name: path in above and name.startswith(engines))
+    assert not [f"{path}:{line}" for path in above for line in _reaches_for_the_engine(path)]
+
+
+def _reaches_for_the_engine(path: Path) -> Iterator[int]:
+    """Lines with `store.engine`, by whatever way they come to the store."""
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Attribute) and node.attr == "engine":
+            owner = ast.unparse(node.value)
+            if owner.rpartition(".")[2].strip("_") == "store":
+                yield node.lineno

@@ -9,7 +9,6 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from stratakv import errors, logs
@@ -36,33 +35,14 @@ from stratakv.proxy.run.dispatch import Dispatcher
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
-from stratakv.storage.contract import Engine
-from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
+from stratakv.storage.engines import open_engine
 from stratakv.storage.leveldb.usage import DiskWatch
-from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
 
 log = logging.getLogger("stratakv")
 
 DRAIN_SECONDS: Final = 10.0
 SEND_SECONDS: Final = 2.0
-
-
-def open_engine(options: Options) -> Engine:
-    """The engine that the options ask for; raises `StoreUnavailable`."""
-    if options.engine == "memory":
-        return MemoryEngine()
-    return LevelEngine(
-        Path(options.dir),
-        LevelOptions(
-            block_cache=options.block_cache_bytes,
-            write_buffer=options.write_buffer_bytes,
-            bloom_bits=options.bloom_bits,
-            max_open_files=options.max_open_files,
-            compression=options.compression,
-            reserve=options.disk_reserve_bytes,
-        ),
-    )
 
 
 class Server:
@@ -85,7 +65,7 @@ class Server:
             post=loop.call_soon_threadsafe,
             sync=options.durability == "always",
         )
-        self.disk = DiskWatch(Path(options.dir) if options.engine == "leveldb" else None)
+        self.disk = DiskWatch(self.store.directory)
         self.keyspace = Keyspace(
             self.store,
             self.clock,

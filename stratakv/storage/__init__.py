@@ -1,6 +1,7 @@
 """Ordered bytes: engines and the commit pipeline.
 
     contract     what an engine promises
+    engines      which engines there are, and how they are opened
     store        groups of writes, read back before they are written
     threads      who works on an engine beside the loop
     queue_heads  where the live rows of a queue begin

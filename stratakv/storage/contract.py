@@ -1,10 +1,12 @@
 """The contract of an ordered key-value engine.
 
 Rows are bytes, ordered as unsigned bytes. An engine knows nothing of types, expiry or clients.
-`tests/storage/test_engine.py` holds every engine to this page.
+`Engine` is what every engine can do, wherever its rows are; `EmbeddedEngine` what only one in this
+process can. `tests/storage/test_engine.py` holds every engine to this page.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Protocol
 
 Rows = Mapping[bytes, bytes | None]
@@ -44,7 +46,9 @@ class Snapshot(Reader, Protocol):
 
 
 class Engine(Reader, Protocol):
-    """An ordered store of rows.
+    """An ordered store of rows, near or far: any call may take as long as it wants.
+
+    The offline tools ask for no more than this.
 
     Requires: `write` is called from one thread at a time; reads may run beside it.
     """
@@ -61,6 +65,45 @@ class Engine(Reader, Protocol):
         """
         ...
 
+    def snapshot(self) -> Snapshot:
+        """A frozen view of the rows as they are now."""
+        ...
+
+    def sync(self) -> None:
+        """Put everything written so far on stable storage. May be called from any thread."""
+        ...
+
+    def size(self, start: bytes, stop: bytes) -> int:
+        """Roughly the bytes that a range takes where the rows are kept."""
+        ...
+
+    def reopen(self) -> None:
+        """Close and open again after an error.
+
+        Raises `StoreUnavailable` if that is not possible yet; reads then go on as before.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what is buffered and let go of everything; whatever is called later raises.
+
+        Requires: no other thread is in the engine.
+        """
+        ...
+
+
+class EmbeddedEngine(Engine, Protocol):
+    """An engine in this process, which the server's `Store` is built on.
+
+    The event loop itself calls `get`, `scan`, `snapshot` and, while `pressure` is low, `write`: a
+    row takes them microseconds. An engine for which that is not true cannot stand behind `Store`.
+    """
+
+    @property
+    def directory(self) -> Path | None:
+        """Where its files are, if it has any."""
+        ...
+
     def prepare(self, rows: Rows, *, sync: bool = False) -> Callable[[], int]:
         """Build a batch now, to be written by calling the result, from any one thread.
 
@@ -69,12 +112,8 @@ class Engine(Reader, Protocol):
         """
         ...
 
-    def snapshot(self) -> Snapshot:
-        """A frozen view of the rows as they are now."""
-        ...
-
-    def sync(self) -> None:
-        """Put everything written so far on stable storage. May be called from any thread."""
+    def pressure(self) -> int:
+        """How near the engine is to stalling writers: 0 is calm, 100 is a full stop."""
         ...
 
     def pieces(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
@@ -89,37 +128,17 @@ class Engine(Reader, Protocol):
         """Look after the files. Called in a thread, ten times a second while rows are written."""
         ...
 
-    def size(self, start: bytes, stop: bytes) -> int:
-        """Roughly the bytes that a range takes on disk."""
-        ...
-
-    def pressure(self) -> int:
-        """How near the engine is to stalling writers: 0 is calm, 100 is a full stop."""
-        ...
-
-    def property(self, name: str) -> str | None:
-        """What the engine says of itself under that name, or None."""
-        ...
-
-    def reopen(self) -> None:
-        """Close and open again after an error.
-
-        Raises `StoreUnavailable` if that is not possible yet; reads then go on as before. On a
-        full disk it may take the room that is kept for deleting: `lacks_room` then says so.
-        """
-        ...
-
     def lacks_room(self) -> str:
-        """Why rows should only be deleted for now; nothing if there is room."""
+        """Why rows should only be deleted for now; nothing if there is room.
+
+        On a full disk `reopen` may take the room that is kept for deleting.
+        """
         ...
 
     def regain_room(self) -> bool:
         """Keep room for deleting again, if there is enough for writing too; says whether."""
         ...
 
-    def close(self) -> None:
-        """Write what is buffered and let go of the files; whatever is called later raises.
-
-        Requires: no other thread is in the engine.
-        """
+    def report(self) -> str:
+        """What the engine tells of itself, in its own words; nothing if it has none."""
         ...

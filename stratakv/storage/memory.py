@@ -41,6 +41,7 @@ class MemoryEngine(MemoryView):
     """Rows in a dict beside a sorted list of their keys."""
 
     name = "memory"
+    directory = None
 
     __slots__ = ("_lock",)
 
@@ -103,9 +104,9 @@ class MemoryEngine(MemoryView):
         """Memory never stalls."""
         return 0
 
-    def property(self, name: str) -> str | None:
+    def report(self) -> str:
         """Memory says nothing of itself."""
-        return None
+        return ""
 
     def reopen(self) -> None:
         """Nothing to reopen."""

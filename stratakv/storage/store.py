@@ -14,10 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice, repeat
 from operator import itemgetter
+from pathlib import Path
 from queue import SimpleQueue
 
 from stratakv.errors import StoreUnavailable
-from stratakv.storage.contract import Engine
+from stratakv.storage.contract import EmbeddedEngine, Reader, Rows, Snapshot
 from stratakv.storage.queue_heads import Heads
 from stratakv.storage.threads import EngineThreads
 
@@ -110,15 +111,19 @@ class Batch:
 
 
 class Store:
-    """An engine behind the pipeline.
+    """An engine behind the pipeline, and all that the layers above see of it.
 
     `post` hands a callback from the writer thread to the loop's thread; without it everything is
     written at once (tools and tests). `on_failure` hears of every batch that was refused, before
     its own `done`: whatever was decided since rests on rows that are not there.
     """
 
-    def __init__(self, engine: Engine, *, post: Post | None = None, sync: bool = False) -> None:
+    def __init__(
+        self, engine: EmbeddedEngine, *, post: Post | None = None, sync: bool = False
+    ) -> None:
         self.engine = engine
+        self.written: Reader = engine
+        """What the engine has, without the rows that wait or are on their way."""
         self.pending: Overlay = {}
         self.inflight: deque[Batch] = deque()
         self.stats = CommitStats()
@@ -386,6 +391,64 @@ class Store:
         batch.done(batch.error)
         if len(batch.rows) > LARGE_BATCH:
             self.on_leftovers(batch.rows)
+
+    # the engine itself
+
+    @property
+    def engine_name(self) -> str:
+        """The engine's name, for people."""
+        return self.engine.name
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the engine's files are, if it has any."""
+        return self.engine.directory
+
+    def snapshot(self) -> Snapshot:
+        """A frozen view of what the engine has."""
+        return self.engine.snapshot()
+
+    def write_now(self, rows: Rows) -> None:
+        """Write rows past the pipeline, on stable storage; raises `StoreUnavailable`.
+
+        Requires: no batch is under way.
+        """
+        self.engine.write(rows, sync=True)
+
+    def make_durable(self) -> None:
+        """Put everything written so far on stable storage. May be called from any thread."""
+        self.engine.sync()
+
+    def reopen(self) -> None:
+        """Open the engine again after an error; raises `StoreUnavailable` if that cannot be yet.
+
+        Requires: no batch is under way, and no thread in the engine.
+        """
+        self.engine.reopen()
+
+    def lacks_room(self) -> str:
+        """Why rows should only be deleted for now; nothing if there is room."""
+        return self.engine.lacks_room()
+
+    def regain_room(self) -> bool:
+        """Keep room for deleting again, if there is enough for writing too; says whether."""
+        return self.engine.regain_room()
+
+    def size(self, start: bytes, stop: bytes) -> int:
+        """Roughly the bytes that a range takes in the engine."""
+        return self.engine.size(start, stop)
+
+    def pressure(self) -> int:
+        """How near the engine is to stalling writers: 0 is calm, 100 is a full stop."""
+        return self.engine.pressure()
+
+    def report(self) -> str:
+        """What the engine tells of itself, in its own words; nothing if it has none."""
+        return self.engine.report()
+
+    def tidy(self) -> None:
+        """Let the engine look after its files, in one of the threads."""
+        self.engine.tidy()
 
     def compact(self, start: bytes, stop: bytes) -> None:
         """Compact a range piece by piece, in one of the threads; `close` ends it after a piece."""

@@ -10,7 +10,7 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.types.strings.pieces import Pieces
-from stratakv.storage.contract import Engine
+from stratakv.storage.contract import EmbeddedEngine
 from stratakv.storage.store import Overlay, Store
 
 
@@ -21,7 +21,7 @@ class Bench:
     `pauses` counts how often one offered to give way.
     """
 
-    def __init__(self, engine: Engine, *, encoding: int = 0, patient: bool = False) -> None:
+    def __init__(self, engine: EmbeddedEngine, *, encoding: int = 0, patient: bool = False) -> None:
         self.clock = ManualClock()
         encodings = {metas.HASH: encoding, metas.SET: encoding}
         self.keyspace = Keyspace(Store(engine), self.clock, encodings=encodings)

@@ -12,7 +12,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.upkeep.check import check
-from stratakv.storage.contract import Engine
+from stratakv.storage.contract import EmbeddedEngine
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import Store
@@ -25,12 +25,12 @@ class Bench:
 
     def __init__(
         self,
-        engine: Engine | None = None,
+        engine: EmbeddedEngine | None = None,
         *,
         clock: ManualClock | None = None,
         encodings: Mapping[int, int] | None = None,
     ) -> None:
-        self.engine: Engine = engine or MemoryEngine()
+        self.engine: EmbeddedEngine = engine or MemoryEngine()
         self.clock = clock or ManualClock()
         self.encodings = encodings
         self.open()

@@ -13,7 +13,7 @@ from stratakv.encodings.types.keys import copying, keys
 from stratakv.encodings.types.lists import lists
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.upkeep.reclaim import Reclaimer
-from stratakv.storage.contract import Engine
+from stratakv.storage.contract import EmbeddedEngine
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
@@ -22,14 +22,14 @@ NONE: frozenset[bytes] = frozenset()
 
 
 @pytest.fixture(params=["memory", "leveldb"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedEngine]:
     made = MemoryEngine() if request.param == "memory" else LevelEngine(tmp_path / "db")
     yield made
     made.close()
 
 
 @pytest.fixture(params=["plain", "patient"])
-def bench(request: pytest.FixtureRequest, engine: Engine) -> Bench:
+def bench(request: pytest.FixtureRequest, engine: EmbeddedEngine) -> Bench:
     return Bench(engine, patient=request.param == "patient")
 
 
@@ -161,7 +161,7 @@ def test_a_scan_step_touches_about_count_rows(bench: Bench) -> None:
     assert len(page) == 10
 
 
-def test_keys_of_one_hash_are_in_one_step(engine: Engine) -> None:
+def test_keys_of_one_hash_are_in_one_step(engine: EmbeddedEngine) -> None:
     bench = Bench(engine)
     ns = bench.txn.db.ns
     raw = metas.encode(metas.Meta(b"", STRING, 0, 1, NO_EXPIRY, b"v", b""))
@@ -175,7 +175,7 @@ def test_keys_of_one_hash_are_in_one_step(engine: Engine) -> None:
     assert scan_page(bench, cursor, 1) == (0, [b"a", b"b", b"c"])
 
 
-def test_a_scan_goes_on_after_a_restart(engine: Engine) -> None:
+def test_a_scan_goes_on_after_a_restart(engine: EmbeddedEngine) -> None:
     names = [b"key:%d" % number for number in range(40)]
     bench = Bench(engine)
     set_strings(bench, names)
@@ -244,7 +244,7 @@ def test_a_walk_sees_what_its_own_unit_of_work_wrote(bench: Bench) -> None:
     assert sorted(bench.do(keys.matching, b"*")) == [b"b", b"c"]
 
 
-def test_keys_written_in_the_same_turn_are_seen(engine: Engine) -> None:
+def test_keys_written_in_the_same_turn_are_seen(engine: EmbeddedEngine) -> None:
     bench = Bench(engine)
     strings.assign(bench.txn, b"k", b"v")
     bench.txn.apply()
@@ -354,7 +354,7 @@ def test_encoding_of_hashes(
     assert bench.do(lambda txn: keys.encoding_name(txn, txn.find(b"k"))) == name
 
 
-def test_a_large_collection_is_named_without_reading_it(engine: Engine) -> None:
+def test_a_large_collection_is_named_without_reading_it(engine: EmbeddedEngine) -> None:
     bench = Bench(engine)
     bench.do(make_set, b"k", 5000)
     bench.long_runs = 0

@@ -234,7 +234,7 @@ class Keyspace:
 
     def probe(self) -> None:
         """See whether the engine can be written; raises `StoreUnavailable`."""
-        self.store.engine.write({rows.FORMAT_ROW: rows.U32.pack(rows.LAYOUT)}, sync=True)
+        self.store.write_now({rows.FORMAT_ROW: rows.U32.pack(rows.LAYOUT)})
 
     def find_garbage_again(self) -> None:
         """Look through the whole queue of the dead at the next opportunity."""

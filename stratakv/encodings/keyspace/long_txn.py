@@ -286,7 +286,7 @@ class LongTxn(Txn):
             return value
         self.pause_if_due()
         if self._is_fresh(row):
-            return self.store.engine.get(row)
+            return self.store.written.get(row)
         return self._snapshot.get(row)
 
     def put(self, row: bytes, value: bytes) -> None:
@@ -321,7 +321,7 @@ class LongTxn(Txn):
         """Rows of the snapshot (or of what this Txn made), pausing as it goes."""
         if self.remotes and (remote := self._remote(start)) is not None:
             return self._paced(remote.scan(start, stop, reverse=reverse), limit)
-        reader = self.store.engine if self._is_fresh(start) else self._snapshot
+        reader = self.store.written if self._is_fresh(start) else self._snapshot
         base = reader.scan(start, stop, reverse=reverse)
         own = rows_between(self.rows, start, stop)
         return self._paced(merge(base, own, reverse=reverse) if own else base, limit)

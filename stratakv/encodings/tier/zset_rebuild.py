@@ -67,7 +67,7 @@ class Rebuild:
     def _build(self) -> bool:
         if not self._tier.cache.together(self._name, self._new_name):
             return False  # a name that a cluster puts into slots of its own: FINISH could not work
-        snapshot = self._store.engine.snapshot()
+        snapshot = self._store.snapshot()
         total = 0
         prefix = self._meta.sub
         skip = len(prefix)

@@ -33,7 +33,7 @@ from stratakv.encodings.upkeep.check_streams import check_stream
 from stratakv.encodings.upkeep.damage import describe_damage
 from stratakv.errors import CommandError, StoreUnavailable, quote
 from stratakv.storage.contract import Reader
-from stratakv.storage.leveldb.engine import LevelEngine
+from stratakv.storage.engines import open_directory
 from stratakv.storage.leveldb.survey import damages_of, is_database, is_in_use
 
 PROGRESS_ROWS = 50_000
@@ -101,7 +101,7 @@ def check_directory(path: Path) -> int:
         return 1
     checker = None
     try:
-        with closing(LevelEngine(path)) as engine:
+        with closing(open_directory(path)) as engine:
             checker = Checker(engine, _show_progress if sys.stderr.isatty() else None)
             for problem in checker.run():
                 found += 1

@@ -1,6 +1,7 @@
 """What is stored of a key, row by row, for people: `STRATA INSPECT` and `stratakv inspect`."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,9 @@ from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import HASH, NO_EXPIRY, SET, STRING, ZSET, Meta
 from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.types.strings import strings
-from stratakv.errors import StoreUnavailable, quote
+from stratakv.errors import quote
 from stratakv.storage.contract import Reader
-from stratakv.storage.leveldb.engine import LevelEngine
+from stratakv.storage.engines import open_directory
 
 SHOWN_ROWS: Final = 100
 SHOWN_BYTES: Final = 64
@@ -43,15 +44,10 @@ def inspect(reader: Reader, ns: bytes, key: bytes, limit: int = SHOWN_ROWS) -> I
 
 def inspect_directory(path: Path, database: int, key: bytes, limit: int) -> Iterator[str]:
     """The same for a data directory. Requires: no server is running on it."""
-    if not (path / "CURRENT").exists():
-        raise StoreUnavailable(f"{path} is not a data directory")
-    engine = LevelEngine(path)
-    try:
+    with closing(open_directory(path)) as engine:
         names = (engine.get(rows.DATABASES_ROW) or b"").split(b",")
         name = names[database] if names[0] and database < len(names) else b"%d" % database
         yield from inspect(engine, name + b":", key, limit)
-    finally:
-        engine.close()
 
 
 def describe(meta: Meta) -> Iterator[str]:

@@ -420,7 +420,7 @@ class Reclaimer:
         before = self._dead.get(span, 0)
         self._dead[span] = total = before + count
         is_time_to_look = total // SPARSE_ROWS > before // SPARSE_ROWS
-        if is_time_to_look and self._store.engine.size(*span) <= total * ROW_BYTES:
+        if is_time_to_look and self._store.size(*span) <= total * ROW_BYTES:
             del self._dead[span]
             self._compactions.append(Compaction(*span, []))
 
@@ -513,7 +513,7 @@ class Reclaimer:
         ticket = self._store.ticket
         while not self._store.has_written(ticket):
             yield True
-        self._reading = self._executor.submit(_first_rows, self._store.engine, start, stop, most)
+        self._reading = self._executor.submit(_first_rows, self._store.written, start, stop, most)
         while self.is_reading:
             yield True
         return self._reading.result()

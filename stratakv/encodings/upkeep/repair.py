@@ -8,8 +8,8 @@ from pathlib import Path
 from stratakv.encodings.upkeep.damage import describe, describe_damage
 from stratakv.encodings.upkeep.recount import recount
 from stratakv.errors import StoreUnavailable
+from stratakv.storage.engines import open_directory
 from stratakv.storage.leveldb import recovery
-from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.salvage import Salvage
 from stratakv.storage.leveldb.survey import damages_of, is_database, is_in_use
 
@@ -57,7 +57,7 @@ def _rescue(source: Path, target: Path) -> Iterator[str]:
         salvage.into(target)
         for row in dict.fromkeys(map(describe, salvage.doubtful)):
             yield f"lost: {row.decode('latin-1')} is left in an older state only, or was deleted"
-        with closing(LevelEngine(target)) as engine:
+        with closing(open_directory(target)) as engine:
             for problem in recount(engine, salvage.may_have_lost):
                 yield f"lost: {problem}"
     except BaseException:

@@ -221,7 +221,7 @@ def memory_doctor(session: Session) -> Text:
 @command("MEMORY MALLOC-STATS", "", since="4.0.0")
 def memory_malloc_stats(session: Session) -> Text:
     """Return what LevelDB says of itself; Python's allocator has no statistics."""
-    return Text((session.server.store.engine.property("stats") or "none\n").encode())
+    return Text((session.server.store.report() or "none\n").encode())
 
 
 @command("MEMORY PURGE", "", since="4.0.0")

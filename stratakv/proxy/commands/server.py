@@ -202,7 +202,7 @@ def _sync(server: "Server", done: Callable[[CommandError | None], None]) -> None
         done(errors.misconf(str(error)) if error is not None else None)
 
     def committed() -> None:
-        server.in_thread(server.store.engine.sync).add_done_callback(synced)
+        server.in_thread(server.store.make_durable).add_done_callback(synced)
 
     server.turns.flush_now(committed)
 

@@ -124,7 +124,7 @@ class Housekeeper:
         self.lag.start()
         self._loop.call_later(TICK_SECONDS, self._tick)
         self._loop.call_soon(self._reclaim)
-        if self._server.store.engine.lacks_room():
+        if self._server.store.lacks_room():
             self._admit_writes()
 
     def stop(self) -> None:
@@ -166,7 +166,7 @@ class Housekeeper:
             self._tidying.start(self._look_after_files)
 
     def _look_after_files(self) -> None:
-        self._server.store.engine.tidy()
+        self._server.store.tidy()
         self._server.disk.look_if_due()
 
     # expiry and reclaiming
@@ -224,7 +224,7 @@ class Housekeeper:
             return
         self._compacting = store.compacting = True
         self._compacting_since = self._loop.time()
-        log.info("compacting %d bytes of tables", store.engine.size(wanted.start, wanted.stop))
+        log.info("compacting %d bytes of tables", store.size(wanted.start, wanted.stop))
         future = self._server.in_thread(partial(store.compact, wanted.start, wanted.stop))
         future.add_done_callback(lambda done: self._compacted(done, wanted))
 
@@ -250,7 +250,7 @@ class Housekeeper:
         )
         if server.options.durability == "everysec" and due and not self._syncing.running:
             self._synced_rows = written
-            self._syncing.start(server.store.engine.sync)
+            self._syncing.start(server.store.make_durable)
 
     def mend_store(self) -> None:
         """After a failed write: reopen the engine when it can be written again."""
@@ -267,7 +267,7 @@ class Housekeeper:
             self._loop.call_later(MEND_SOON_SECONDS, self._try_to_mend)
             return
         try:
-            server.store.engine.reopen()
+            server.store.reopen()
             server.keyspace.probe()
             server.keyspace.abandon()
         except (StoreDamaged, Damaged) as damage:
@@ -283,7 +283,7 @@ class Housekeeper:
 
     def _admit_writes(self) -> None:
         """Accept all writes, or on a full disk those that delete, until there is room again."""
-        reason = self._server.store.engine.lacks_room()
+        reason = self._server.store.lacks_room()
         self._server.dispatcher.guards.refuse_writes(reason, deletes_only=True)
         self.reclaimer.is_tight = bool(reason)
         if reason:
@@ -295,7 +295,7 @@ class Housekeeper:
     def _look_for_room(self) -> None:
         if self._stopped or self._mending:
             return
-        if self._server.store.engine.regain_room():
+        if self._server.store.regain_room():
             self._admit_writes()
         else:
             self._loop.call_later(MEND_SECONDS, self._look_for_room)

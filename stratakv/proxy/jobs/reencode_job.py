@@ -98,7 +98,7 @@ class Reencoding:
 
     def _reencode(self, key: bytes) -> bool:
         keyspace = self._server.keyspace
-        snapshot = keyspace.store.engine.snapshot()
+        snapshot = keyspace.store.snapshot()
         txn = LongTxn(keyspace, self._database, snapshot, self._server.slices.pause, self._write)
         try:
             if not reencode(txn, key, self.version):

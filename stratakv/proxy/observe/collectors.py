@@ -188,7 +188,7 @@ class StoreCollector(Collector):
 
     def _levels(self) -> Iterator[Metric]:
         """LevelDB's own account, which is to the megabyte and the second."""
-        levels = parse_levels(self._server.store.engine.property("stats"))
+        levels = parse_levels(self._server.store.report())
         for family, field in (
             (GaugeMetricFamily, "files"),
             (GaugeMetricFamily, "bytes"),
@@ -202,7 +202,7 @@ class StoreCollector(Collector):
             yield metric
 
     def _pressure(self) -> float:
-        return self._server.store.engine.pressure() / 100
+        return self._server.store.pressure() / 100
 
 
 class KeyspaceCollector(Collector):
@@ -317,7 +317,7 @@ class ServerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """The version as a label, and the start."""
         info = GaugeMetricFamily("stratakv_info", "Always 1.", labels=["version", "engine"])
-        info.add_metric([__version__, self._server.store.engine.name], 1)
+        info.add_metric([__version__, self._server.store.engine_name], 1)
         yield info
         yield gauge("start_time_seconds", "When it started.", self._server.stats.started)
         use, watch = self._server.memory.look(), self._server.memory

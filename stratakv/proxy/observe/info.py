@@ -318,13 +318,13 @@ def _store(server: "Server") -> Fields:
     store = server.store
     stats = store.stats
     return {
-        "store_engine": store.engine.name,
+        "store_engine": store.engine_name,
         "store_durability": server.options.durability,
         "store_directory": server.options.dir,
         "store_disk_files": server.disk.latest.files,
         "store_disk_bytes": server.disk.latest.bytes,
         "store_disk_free_bytes": server.disk.latest.free,
-        "store_pressure": store.engine.pressure(),
+        "store_pressure": store.pressure(),
         "store_batches": stats.batches,
         "store_rows_written": stats.rows,
         "store_write_seconds": f"{stats.seconds:.6f}",

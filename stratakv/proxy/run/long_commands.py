@@ -53,7 +53,7 @@ class LongCommand:
         """Work to the end; whatever happens, the lock is given back and the client goes on."""
         started = perf_counter()
         keyspace = self.session.txn.keyspace
-        snapshot = keyspace.store.engine.snapshot()
+        snapshot = keyspace.store.snapshot()
         txn = LongTxn(keyspace, self.session.txn.db, snapshot, self._slices.pause, self._write_rows)
         self.session.lock = self.lock
         try:

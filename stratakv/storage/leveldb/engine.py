@@ -23,9 +23,6 @@ from stratakv.storage.leveldb.survey import (
     refuse_damaged,
 )
 
-DESCRIPTOR_SHARE = 5
-"""LevelDB keeps this part of the process's descriptors for tables past the thousand that it maps,
-and opens further ones anew for every read."""
 LEVEL0_STOP = 12
 """LevelDB's own trigger: it stops writers at 12 level-0 files (and delays them from 8 on)."""
 
@@ -310,6 +307,10 @@ class LevelEngine(LevelReads):
         files = int(self._db.get_property(b"leveldb.num-files-at-level0") or 0)
         return min(100, files * 100 // LEVEL0_STOP)
 
+    def report(self) -> str:
+        """LevelDB's table of its levels."""
+        return self.property("stats") or ""
+
     def property(self, name: str) -> str | None:
         """A `leveldb.*` property."""
         value = self._db.get_property(b"leveldb." + name.encode())
@@ -349,6 +350,13 @@ class LevelEngine(LevelReads):
         """Close the database, and with it what is left of iterators and snapshots."""
         self._db.close()
         self._tables.close()
+
+
+def open_existing(directory: Path) -> LevelEngine:
+    """Open a database that is there; raises `StoreUnavailable` where LevelDB would make one."""
+    if not (directory / "CURRENT").exists():
+        raise StoreUnavailable(f"{directory} is not a data directory")
+    return LevelEngine(directory)
 
 
 def _make_private(directory: Path) -> None:
