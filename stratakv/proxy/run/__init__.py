@@ -5,6 +5,7 @@
     turns          one commit for all that happens between two polls
     slices         greenlets that work between the turns
     long_commands  a command over a LongTxn
+    long_work      a LongTxn, and its waits for the store
     cache_reads    a command that the tier answers
     blocking       clients that wait for a key
     unblocking     their command, run again

@@ -14,7 +14,7 @@ from typing import Any, Final
 from stratakv import errors
 from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, KeyLocks, Lock
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered
-from stratakv.errors import CommandError, Damaged
+from stratakv.errors import CommandError, Damaged, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import (
     MONITORING,
     MUST_AUTHENTICATE,
@@ -276,6 +276,8 @@ class Dispatcher:
         entry.failed += 1
         if isinstance(failure, Damaged):
             failure = self._stats.count_damage(failure)
+        elif isinstance(failure, StoreUnavailable):
+            failure = errors.misconf(str(failure), for_good=isinstance(failure, StoreDamaged))
         elif not isinstance(failure, CommandError):
             log.error("command %s failed", entry.name, exc_info=failure)
             failure = CommandError(b"ERR internal error; see the server's log")

@@ -3,21 +3,18 @@
 See slices.py for the slices and encodings/keyspace/long_txn.py for what the operation sees.
 """
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from stratakv import errors
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
-from stratakv.encodings.keyspace.txn import Txn, Uncovered
-from stratakv.errors import StoreDamaged, StoreUnavailable
+from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.proxy.clients.session import MUTED, Session
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import WATCHED
+from stratakv.proxy.run.long_work import LongWork
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
-from stratakv.storage.store import Done, Overlay
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
@@ -53,11 +50,11 @@ class LongCommand:
         """Work to the end; whatever happens, the lock is given back and the client goes on."""
         started = perf_counter()
         keyspace = self.session.txn.keyspace
-        snapshot = keyspace.store.engine.snapshot()
-        txn = LongTxn(keyspace, self.session.txn.db, snapshot, self._slices.pause, self._write_rows)
+        work = LongWork(self._slices, self._dispatcher.guards, keyspace, self.session.txn.db)
+        txn = work.txn
         self.session.lock = self.lock
         try:
-            self._answer(txn)
+            self._answer(work)
         except WouldBlock as reason:
             txn.discard()
             self.blocked = reason
@@ -70,8 +67,7 @@ class LongCommand:
             if self._is_underway:
                 self.session.closing = True  # the rest of the reply will never come
         finally:
-            txn.close()
-            snapshot.close()
+            work.close()
             self.session.lock = None
             self._show()
             self.seconds = perf_counter() - started
@@ -86,8 +82,8 @@ class LongCommand:
         if self.entry.takes_session and guards.bits & WATCHED:
             guards.show(self.session, self.entry, self.request)
 
-    def _answer(self, txn: LongTxn) -> None:
-        session = self.session
+    def _answer(self, work: LongWork) -> None:
+        session, txn = self.session, work.txn
         if self.entry.takes_session:
             session.txn = txn
             try:
@@ -97,8 +93,7 @@ class LongCommand:
         else:
             value = self.entry.handler(txn, *self.request[1:])
         if txn.changed:
-            self._commit(txn)
-            txn.confirm()
+            work.publish()
         self._dispatcher.unlock(self)  # others need not wait until the client has read its reply
         if session.guards & MUTED:
             return
@@ -127,44 +122,3 @@ class LongCommand:
         connection = self.session.connection
         if connection.write_paused and not self.session.closing:
             self._slices.wait(connection.when_writable)
-
-    def _commit(self, txn: Txn) -> None:
-        """Publish in a commit of its own, and wait for it."""
-        keyspace = txn.keyspace
-
-        if isinstance(txn, LongTxn):
-            txn.conclude()
-
-        def publish(done: Done) -> None:
-            keyspace.commit(_ignore)
-            txn.apply()
-            keyspace.commit(done)
-
-        self._wait_for_store(publish)
-
-    def _write_rows(self, rows: Overlay) -> None:
-        """Write rows that nobody can see yet, and wait for it; they need room."""
-        refusal = self._dispatcher.guards.refusal
-        if refusal:
-            raise errors.misconf(refusal)
-        store = self.session.txn.store
-        self._wait_for_store(lambda done: store.submit(rows, done))
-
-    def _wait_for_store(self, submit: Callable[[Done], None]) -> None:
-        """Sleep until a batch is written; raises MISCONF if it was refused."""
-        outcome: list[StoreUnavailable | None] = []
-
-        def subscribe(resume: Callable[[], None]) -> None:
-            def done(error: StoreUnavailable | None) -> None:
-                outcome.append(error)
-                resume()
-
-            submit(done)
-
-        self._slices.wait(subscribe)
-        if outcome[0] is not None:
-            raise errors.misconf(str(outcome[0]), for_good=isinstance(outcome[0], StoreDamaged))
-
-
-def _ignore(error: StoreUnavailable | None) -> None:
-    """The outcome is somebody else's concern."""
