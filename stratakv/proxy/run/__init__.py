@@ -1,6 +1,7 @@
 """From a request to its reply.
 
     dispatch       the hot path
+    running        a command from its budget to its reply, outside of the hot path
     guards         whatever is unusual about the server, a bit each
     turns          one commit for all that happens between two polls
     slices         greenlets that work between the turns

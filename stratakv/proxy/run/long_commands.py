@@ -51,19 +51,15 @@ class LongCommand:
         started = perf_counter()
         keyspace = self.session.txn.keyspace
         work = LongWork(self._slices, self._dispatcher.guards, keyspace, self.session.txn.db)
-        txn = work.txn
         self.session.lock = self.lock
         try:
             self._answer(work)
         except WouldBlock as reason:
-            txn.discard()
             self.blocked = reason
         except Uncovered:
-            txn.discard()
             self.is_uncovered = True
-        except Exception as failure:
-            txn.discard()
-            self.session.reply(self._dispatcher.failed(self.entry, failure))
+        except Exception as failure:  # while the reply was made
+            self.session.reply(self._dispatcher.running.failed(self.entry, failure))
             if self._is_underway:
                 self.session.closing = True  # the rest of the reply will never come
         finally:
@@ -79,27 +75,22 @@ class LongCommand:
     def _show(self) -> None:
         """MONITOR: others than these were shown when they were admitted."""
         guards = self._dispatcher.guards
-        if self.entry.takes_session and guards.bits & WATCHED:
+        if self.entry.takes_session and guards.bits & WATCHED and not self.is_uncovered:
             guards.show(self.session, self.entry, self.request)
 
     def _answer(self, work: LongWork) -> None:
-        session, txn = self.session, work.txn
-        if self.entry.takes_session:
-            session.txn = txn
-            try:
-                value = self.entry.handler(session, *self.request[len(self.entry.words) :])
-            finally:
-                session.txn = session.server.txns[session.txn.db.index]
-        else:
-            value = self.entry.handler(txn, *self.request[1:])
-        if txn.changed:
-            work.publish()
+        session = self.session
+        session.txn = work.txn
+        try:
+            value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
+        finally:
+            session.txn = session.server.txns[session.txn.db.index]
         self._dispatcher.unlock(self)  # others need not wait until the client has read its reply
         if session.guards & MUTED:
             return
         session.interjections = []
         try:
-            self._send(txn, value)
+            self._send(work.txn, value)
         finally:
             session.out += session.interjections
             session.interjections = None
