@@ -137,6 +137,21 @@ def test_a_blocked_command_is_counted_when_its_wait_ends(strata_server: Process)
         assert stats_of(other, "blpop").startswith("cmdstat_blpop:calls=2,")
 
 
+LOOP = "local n = 0 for i = 1, 2000000 do n = n + i end return n"
+
+
+@pytest.mark.parametrize("call", [("EVAL", LOOP, "0"), ("WAIT", "1", "5")])
+def test_a_call_that_is_set_aside_counts_once(
+    call: tuple[str, ...], redis_server: Process, strata_server: Process
+) -> None:
+    for server in (redis_server, strata_server):
+        with server.client() as wire:
+            wire.send("CONFIG", "RESETSTAT")
+            wire.send(*call)
+            name = call[0].lower()
+            assert stats_of(wire, name).startswith(f"cmdstat_{name}:calls=1,"), type(server)
+
+
 PAUSED = r"""
 SET k v
 PFCOUNT h

@@ -106,9 +106,11 @@ class Session:
         self.watches.clear()
 
     def reply(self, value: Reply) -> None:
-        """Add a reply to this turn's output."""
+        """Add a reply to this turn's output, unless CLIENT REPLY has muted the client."""
         if not self.guards & MUTED:
             self.out.append(self.encoding.encode(value))
+        elif self.marks and self.marks[-1] == len(self.out):
+            self.marks.pop()  # there is no reply that a failed commit could replace
 
     def push(self, value: Reply) -> None:
         """Send something outside the order of replies, and see that it leaves this turn."""
@@ -127,9 +129,10 @@ class Session:
             self.guards &= ~(SKIP_THIS | MUTED)
 
     def mark_write(self) -> None:
-        """The reply to come belongs to a write outside of a Txn: it waits for the commit."""
+        """The reply to come belongs to a write: it waits for the commit, and falls with it."""
         self.needs_commit = True
-        self.marks.append(len(self.out))
+        if not self.marks or self.marks[-1] != len(self.out):
+            self.marks.append(len(self.out))
 
     def answer_later(self, value: Reply) -> None:
         """The end of a wait that set `waiting`: reply, and go on with what came meanwhile."""

@@ -1,7 +1,7 @@
 """Transaction commands: one Txn and one commit for all that is between MULTI and EXEC."""
 
-from stratakv.encodings.keyspace.txn import ROW_BUDGET
-from stratakv.errors import CommandError, Damaged
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
+from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.clients.transactions import Transaction
 from stratakv.proxy.table.registry import command
@@ -31,11 +31,13 @@ def exec_(session: Session) -> Reply:
         transaction.check()
         return NULL_ARRAY
     session.txn.expect_work(len(transaction.queue))
-    run = session.server.dispatcher.run_in_unit
+    run = session.server.dispatcher.running.run_in_unit
     session.begin_unit()
     try:
         results = [run(session, entry, request) for entry, request in transaction.queue]
-    except Damaged:
+    except TooLong:
+        raise  # it begins anew
+    except Exception:
         session.end_transaction()
         raise
     finally:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.locks import Lock, claim
-from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.globs import Matcher
 from stratakv.encodings.upkeep.reencoding import reencode
 from stratakv.errors import CommandError, StoreUnavailable, quote
-from stratakv.storage.store import Done, Overlay
+from stratakv.proxy.run.long_work import LongWork
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -97,49 +96,18 @@ class Reencoding:
             held[0].release()
 
     def _reencode(self, key: bytes) -> bool:
-        keyspace = self._server.keyspace
-        snapshot = keyspace.store.snapshot()
-        txn = LongTxn(keyspace, self._database, snapshot, self._server.slices.pause, self._write)
+        server = self._server
+        work = LongWork(server.slices, server.dispatcher.guards, server.keyspace, self._database)
         try:
-            if not reencode(txn, key, self.version):
+            if not reencode(work.txn, key, self.version):
                 return False
-            self._publish(txn)
+            work.publish()
         except BaseException:
-            txn.discard()
+            work.txn.discard()
             raise
         finally:
-            txn.close()
-            snapshot.close()
+            work.close()
         return True
-
-    def _publish(self, txn: LongTxn) -> None:
-        keyspace = self._server.keyspace
-
-        def submit(done: Done) -> None:
-            keyspace.commit(_ignore)
-            txn.apply()
-            keyspace.commit(done)
-
-        self._wait_for_store(submit)
-        txn.confirm()
-
-    def _write(self, batch: Overlay) -> None:
-        store = self._server.store
-        self._wait_for_store(lambda done: store.submit(batch, done))
-
-    def _wait_for_store(self, submit: Callable[[Done], None]) -> None:
-        outcome: list[StoreUnavailable | None] = []
-
-        def subscribe(resume: Callable[[], None]) -> None:
-            def done(error: StoreUnavailable | None) -> None:
-                outcome.append(error)
-                resume()
-
-            submit(done)
-
-        self._wait(subscribe)
-        if outcome[0] is not None:
-            raise outcome[0]
 
     def _wait(self, subscribe: Callable[[Callable[[], None]], None]) -> None:
         self._server.slices.wait(subscribe)
@@ -147,7 +115,3 @@ class Reencoding:
 
 def _shown(raw: bytes) -> str:
     return quote(raw).decode("latin-1")
-
-
-def _ignore(error: StoreUnavailable | None) -> None:
-    """The outcome is somebody else's concern."""

@@ -1,10 +1,12 @@
 """From a request to its reply.
 
     dispatch       the hot path
+    running        a command from its budget to its reply, outside of the hot path
     guards         whatever is unusual about the server, a bit each
     turns          one commit for all that happens between two polls
     slices         greenlets that work between the turns
     long_commands  a command over a LongTxn
+    long_work      a LongTxn, and its waits for the store
     cache_reads    a command that the tier answers
     blocking       clients that wait for a key
     unblocking     their command, run again

@@ -169,7 +169,9 @@ class BlockedClients:
         self.free(blocked)
         session = blocked.session
         dispatcher = session.server.dispatcher
-        dispatcher.count(session, blocked.entry, blocked.request, 0.0)  # waiting is not work
+        dispatcher.running.count(
+            session, blocked.entry, blocked.request, 0.0
+        )  # waiting is not work
         session.reply(reply)
         session.server.turns.touch(session)
         self._loop.call_soon(dispatcher.resume, session)
@@ -181,7 +183,7 @@ class BlockedClients:
             return False
         reply = blocked.nothing
         if with_error:
-            reply = session.server.dispatcher.failed(blocked.entry, _UNBLOCKED)
+            reply = session.server.dispatcher.running.failed(blocked.entry, _UNBLOCKED)
         self.release(blocked, reply)
         return True
 

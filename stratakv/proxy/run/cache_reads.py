@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv.encodings.keyspace.tier_state import CacheRequest, EntryKind
-from stratakv.encodings.keyspace.txn import NO_ANSWERS, ROW_BUDGET, TooLong, Unanswered
+from stratakv.encodings.keyspace.txn import NO_ANSWERS, TooLong, Unanswered
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.registry import Command
 from stratakv.storage.cache.contract import BYPASS
@@ -85,24 +85,19 @@ class CacheRead:
         tallies: dict[str, EntryKind] = {}
         txn = session.txn
         txn.answers, txn.mark, txn.tallies = self._answers, self._mark, tallies
-        txn.budget = ROW_BUDGET
+        running = self._dispatcher.running
         try:
-            value = self._entry.handler(txn, *self._request[1:])
+            value = running.run(session, self._entry, self._request)
         except TooLong as reason:
-            txn.discard()
             if isinstance(reason, Unanswered) and len(self._answers) < MOST_ROUNDS:
                 self.ask(reason.requests)
             else:
                 self._become_long()
             return
-        except Exception as failure:
-            txn.discard()
-            value = self._dispatcher.failed(self._entry, failure)
         finally:
             txn.answers = NO_ANSWERS
         self._tier.add(tallies)
-        self._dispatcher.count(session, self._entry, self._request, perf_counter() - self._started)
-        session.needs_commit = True
+        running.count(session, self._entry, self._request, perf_counter() - self._started)
         session.answer_later(value)
 
     def _become_long(self) -> None:

@@ -14,11 +14,10 @@ from typing import Any, Final
 from stratakv import errors
 from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, KeyLocks, Lock
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered
-from stratakv.errors import CommandError, Damaged
+from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import (
     MONITORING,
     MUST_AUTHENTICATE,
-    MUTED,
     QUEUEING,
     SUBSCRIBED,
     Session,
@@ -37,11 +36,12 @@ from stratakv.proxy.run.guards import (
     may_write,
 )
 from stratakv.proxy.run.long_commands import LongCommand
+from stratakv.proxy.run.running import Running
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import TURN_SECONDS, Turns
 from stratakv.proxy.run.unblocking import Unblocking
 from stratakv.proxy.table.registry import TABLE, Command
-from stratakv.proxy.wire.replies import BULK_HEADS, CRLF, INTEGERS, NO_REPLY, QUEUED, Status, made
+from stratakv.proxy.wire.replies import BULK_HEADS, CRLF, INTEGERS, NO_REPLY, QUEUED, Status
 from stratakv.proxy.wire.requests import Request
 
 log = logging.getLogger("stratakv")
@@ -71,6 +71,7 @@ class Dispatcher:
         }
         self.guards = Guards(loop, self.resume)
         self.locks = KeyLocks(loop.call_soon, self.guards.lock)
+        self.running = Running(stats, self.guards, self._check_cover)
         self._busy = BusyScripts(loop, self.locks)
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
         self._unblocking = Unblocking(self, self.blocked, self.guards)
@@ -139,10 +140,8 @@ class Dispatcher:
                 if constant is not None and count == 1 and not (guards.bits or session.guards):
                     out.append(constant)
                 else:
-                    if entry.is_write:
-                        session.needs_commit = True
-                        session.marks.append(len(out))
-                    _append(session, self._run_session_command(session, entry, request))
+                    if not self._run_session_command(session, entry, request):
+                        streak -= 1  # it is counted where it ends
                     if session.waiting or session.closing:
                         session.backlog.extend(requests[number + 1 :])
                         break
@@ -168,9 +167,9 @@ class Dispatcher:
                     break
                 except Exception as failure:
                     txn.discard()
-                    value = self.failed(entry, failure)
+                    value = self.running.failed(entry, failure)
                 if session.guards:
-                    _append(session, value)
+                    session.reply(value)
                 elif type(value) is bytes and len(value) < 1024:
                     out.append(BULK_HEADS[len(value)] + value + CRLF)
                 elif type(value) is int:
@@ -194,71 +193,21 @@ class Dispatcher:
         if guards.bits & READY:
             self._unblocking.serve()
 
-    def _run_session_command(self, session: Session, entry: Command, request: Request) -> Any:
-        """Commands on the connection and the server."""
-        session.request = request
-        txn = session.txn
-        txn.budget = ROW_BUDGET
+    def _run_session_command(self, session: Session, entry: Command, request: Request) -> bool:
+        """Run a command on the connection or the server; False if it will end elsewhere."""
+        reason: Exception | None = None
+        value: Any = NO_REPLY
         try:
-            value = entry.handler(session, *request[len(entry.words) :])
-        except TooLong as reason:
-            txn.discard()
-            self.start_long(session, entry, request, widely=isinstance(reason, Uncovered))
-            return NO_REPLY
-        except WouldBlock as reason:
-            txn.discard()
-            self.blocked.park(session, entry, request, reason)
-            value = NO_REPLY
-        except Exception as failure:
-            txn.discard()
-            value = self.failed(entry, failure)
-        if self.guards.bits & WATCHED:  # afterwards: SELECT is shown with its new database
-            self.guards.show(session, entry, request)
-        if txn.changed:
-            txn.apply()  # first: it may push to this very client, and the reply comes after that
-            session.mark_write()
-        return value
-
-    def run_in_unit(
-        self, session: Session, entry: Command, request: Request, source: str = ""
-    ) -> Any:
-        """Run one command of a transaction or a script; returns its reply, errors included.
-
-        What follows may depend on it, so a reply that is made lazily is made now. `source` is who
-        runs it, as MONITOR shows it, if not the client.
-        """
-        if self.guards.bits & LOCKED:
-            self._check_cover(session, entry, request)
-        shown = len(session.shown)
-        started = perf_counter()
-        try:
-            if entry.takes_session:
-                session.request = request
-                value = entry.handler(session, *request[len(entry.words) :])
-            else:
-                value = entry.handler(session.txn, *request[1:])
-            value = made(value)
-        except TooLong:
-            raise
-        except WouldBlock as reason:
-            value = reason.denied
-        except Damaged as failure:
-            if entry.is_write:
-                raise  # it may have written in part: the unit goes with it
-            value = self.failed(entry, failure)
-        except Exception as failure:
-            value = self.failed(entry, failure)
-        self.count(session, entry, request, perf_counter() - started)
-        if self.guards.bits & WATCHED:
-            self.guards.note(session, entry, request, shown, source)
-        session.txn.pause_if_due()
-        return value
-
-    def count(self, session: Session, entry: Command, request: Request, seconds: float) -> None:
-        """A command has ended elsewhere than in `run`: count it, and log it if it was slow."""
-        entry.count(seconds)
-        if seconds >= self._stats.slow_seconds:
-            self._stats.record_slow(session, request, seconds)
+            value = self.running.run(session, entry, request)
+        except (TooLong, WouldBlock) as raised:
+            reason = raised
+        if self.guards.bits & WATCHED and not isinstance(reason, TooLong):
+            self.guards.show(session, entry, request)  # only now: SELECT with its new database
+        if reason is not None:
+            self._set_aside(session, entry, request, reason)
+            return False
+        session.reply(value)
+        return True
 
     def _set_aside(
         self, session: Session, entry: Command, request: Request, reason: Exception
@@ -269,18 +218,7 @@ class Dispatcher:
         elif isinstance(reason, Unanswered) and not entry.is_write:
             CacheRead(self, session, entry, request).ask(reason.requests)
         else:
-            self.start_long(session, entry, request)
-
-    def failed(self, entry: Command, failure: Exception) -> CommandError:
-        """The error reply of a command that raised; anything but a CommandError is our own bug."""
-        entry.failed += 1
-        if isinstance(failure, Damaged):
-            failure = self._stats.count_damage(failure)
-        elif not isinstance(failure, CommandError):
-            log.error("command %s failed", entry.name, exc_info=failure)
-            failure = CommandError(b"ERR internal error; see the server's log")
-        self._stats.count_error(failure)
-        return failure
+            self.start_long(session, entry, request, widely=isinstance(reason, Uncovered))
 
     def _yield_turn(self, session: Session, rest: list[Request]) -> None:
         """A long pipeline, or a long turn: go on in the next one, behind those who wait already."""
@@ -519,7 +457,7 @@ class Dispatcher:
         if task.blocked is not None:
             self.blocked.park(task.session, task.entry, task.request, task.blocked)
             return
-        self.count(task.session, task.entry, task.request, task.seconds)
+        self.running.count(task.session, task.entry, task.request, task.seconds)
         if self.guards.bits & READY:
             self._unblocking.serve()
         self.resume(task.session)
@@ -550,14 +488,6 @@ def _is_queued(session: Session, entry: Command) -> bool:
 def _needs_locks(session: Session, entry: Command) -> bool:
     """Whether the command may write now, so that it waits for those who have its keys locked."""
     return (entry.is_write or "unit" in entry.traits) and not _is_queued(session, entry)
-
-
-def _append(session: Session, value: Any) -> None:
-    """Add a reply, unless CLIENT REPLY has muted the client."""
-    if not session.guards & MUTED:
-        session.out.append(session.encoding.encode(value))
-    elif session.marks and session.marks[-1] == len(session.out):
-        session.marks.pop()  # there is no reply that a failed commit could replace
 
 
 def _unknown_command(request: Request) -> CommandError:

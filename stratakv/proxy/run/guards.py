@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from stratakv.errors import StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.observe.stats import monitor_line
 from stratakv.proxy.table.registry import Command
@@ -105,6 +106,11 @@ class Guards:
         if not self.bits & READ_ONLY or not entry.is_write:
             return False
         return not self.deletes_only or "denyoom" in entry.flags
+
+    def check_room(self) -> None:
+        """Raise the store's reason if it refuses writes that need room."""
+        if self.refusal:
+            raise (StoreDamaged if self.refused_for_good else StoreUnavailable)(self.refusal)
 
     def watch(self, session: Session) -> None:
         """MONITOR: show this session every command from now on."""

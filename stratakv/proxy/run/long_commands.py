@@ -3,21 +3,18 @@
 See slices.py for the slices and encodings/keyspace/long_txn.py for what the operation sees.
 """
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from stratakv import errors
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
-from stratakv.encodings.keyspace.txn import Txn, Uncovered
-from stratakv.errors import StoreDamaged, StoreUnavailable
+from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.proxy.clients.session import MUTED, Session
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import WATCHED
+from stratakv.proxy.run.long_work import LongWork
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
-from stratakv.storage.store import Done, Overlay
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
@@ -53,25 +50,20 @@ class LongCommand:
         """Work to the end; whatever happens, the lock is given back and the client goes on."""
         started = perf_counter()
         keyspace = self.session.txn.keyspace
-        snapshot = keyspace.store.snapshot()
-        txn = LongTxn(keyspace, self.session.txn.db, snapshot, self._slices.pause, self._write_rows)
+        work = LongWork(self._slices, self._dispatcher.guards, keyspace, self.session.txn.db)
         self.session.lock = self.lock
         try:
-            self._answer(txn)
+            self._answer(work)
         except WouldBlock as reason:
-            txn.discard()
             self.blocked = reason
         except Uncovered:
-            txn.discard()
             self.is_uncovered = True
-        except Exception as failure:
-            txn.discard()
-            self.session.reply(self._dispatcher.failed(self.entry, failure))
+        except Exception as failure:  # while the reply was made
+            self.session.reply(self._dispatcher.running.failed(self.entry, failure))
             if self._is_underway:
                 self.session.closing = True  # the rest of the reply will never come
         finally:
-            txn.close()
-            snapshot.close()
+            work.close()
             self.session.lock = None
             self._show()
             self.seconds = perf_counter() - started
@@ -83,28 +75,22 @@ class LongCommand:
     def _show(self) -> None:
         """MONITOR: others than these were shown when they were admitted."""
         guards = self._dispatcher.guards
-        if self.entry.takes_session and guards.bits & WATCHED:
+        if self.entry.takes_session and guards.bits & WATCHED and not self.is_uncovered:
             guards.show(self.session, self.entry, self.request)
 
-    def _answer(self, txn: LongTxn) -> None:
+    def _answer(self, work: LongWork) -> None:
         session = self.session
-        if self.entry.takes_session:
-            session.txn = txn
-            try:
-                value = self.entry.handler(session, *self.request[len(self.entry.words) :])
-            finally:
-                session.txn = session.server.txns[session.txn.db.index]
-        else:
-            value = self.entry.handler(txn, *self.request[1:])
-        if txn.changed:
-            self._commit(txn)
-            txn.confirm()
+        session.txn = work.txn
+        try:
+            value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
+        finally:
+            session.txn = session.server.txns[session.txn.db.index]
         self._dispatcher.unlock(self)  # others need not wait until the client has read its reply
         if session.guards & MUTED:
             return
         session.interjections = []
         try:
-            self._send(txn, value)
+            self._send(work.txn, value)
         finally:
             session.out += session.interjections
             session.interjections = None
@@ -127,44 +113,3 @@ class LongCommand:
         connection = self.session.connection
         if connection.write_paused and not self.session.closing:
             self._slices.wait(connection.when_writable)
-
-    def _commit(self, txn: Txn) -> None:
-        """Publish in a commit of its own, and wait for it."""
-        keyspace = txn.keyspace
-
-        if isinstance(txn, LongTxn):
-            txn.conclude()
-
-        def publish(done: Done) -> None:
-            keyspace.commit(_ignore)
-            txn.apply()
-            keyspace.commit(done)
-
-        self._wait_for_store(publish)
-
-    def _write_rows(self, rows: Overlay) -> None:
-        """Write rows that nobody can see yet, and wait for it; they need room."""
-        refusal = self._dispatcher.guards.refusal
-        if refusal:
-            raise errors.misconf(refusal)
-        store = self.session.txn.store
-        self._wait_for_store(lambda done: store.submit(rows, done))
-
-    def _wait_for_store(self, submit: Callable[[Done], None]) -> None:
-        """Sleep until a batch is written; raises MISCONF if it was refused."""
-        outcome: list[StoreUnavailable | None] = []
-
-        def subscribe(resume: Callable[[], None]) -> None:
-            def done(error: StoreUnavailable | None) -> None:
-                outcome.append(error)
-                resume()
-
-            submit(done)
-
-        self._slices.wait(subscribe)
-        if outcome[0] is not None:
-            raise errors.misconf(str(outcome[0]), for_good=isinstance(outcome[0], StoreDamaged))
-
-
-def _ignore(error: StoreUnavailable | None) -> None:
-    """The outcome is somebody else's concern."""

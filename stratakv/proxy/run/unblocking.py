@@ -1,12 +1,15 @@
 """Unblocking clients: their command runs again when a key that they wait for has changed."""
 
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
+from stratakv.encodings.keyspace.txn import TooLong
+from stratakv.errors import CommandError
 from stratakv.proxy.run.blocking import Blocked, BlockedClients, WouldBlock
 from stratakv.proxy.run.guards import LOCKED, READY, Guards
+from stratakv.proxy.run.running import invoke
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
@@ -17,6 +20,7 @@ class Unblocking:
 
     def __init__(self, dispatcher: "Dispatcher", blocked: BlockedClients, guards: Guards) -> None:
         self._dispatcher = dispatcher
+        self._running = dispatcher.running
         self._blocked = blocked
         self._guards = guards
 
@@ -38,32 +42,19 @@ class Unblocking:
             return True
         if self._guards.bits & LOCKED and self._is_locked_out(blocked):
             return True
-        txn.budget = ROW_BUDGET
         started = perf_counter()
         try:
-            if blocked.serve is not None:
-                value = blocked.serve(txn, key)
-            else:
-                value = blocked.entry.handler(txn, *blocked.request[1:])
+            value = self._running.run(
+                session, blocked.entry, blocked.request, serve=partial(_serve, blocked, key)
+            )
         except WouldBlock:
-            txn.discard()
             return blocked.serve is None or txn.find(key) is not None
         except TooLong:
-            txn.discard()
             self._blocked.free(blocked)
             dispatcher.start_long(session, blocked.entry, blocked.request)
             return False  # it is first in line: the others' turn comes when it has changed the key
-        except Exception as failure:
-            txn.discard()
-            if blocked.serve is None and getattr(failure, "text", b"") == errors.WRONG_TYPE:
-                return True
-            value = dispatcher.failed(blocked.entry, failure)
         self._blocked.free(blocked)
-        dispatcher.count(session, blocked.entry, blocked.request, perf_counter() - started)
-        session.needs_commit = True
-        if txn.changed:
-            session.mark_write()
-            txn.apply()
+        self._running.count(session, blocked.entry, blocked.request, perf_counter() - started)
         session.reply(value)
         session.server.turns.touch(session)
         dispatcher.resume_soon(session)
@@ -77,3 +68,15 @@ class Unblocking:
         self._blocked.free(blocked)
         session.backlog.appendleft(blocked.request)
         return True
+
+
+def _serve(blocked: Blocked, key: bytes) -> Any:
+    """Answer for a key that has changed; one of another type is as good as none, as in Redis."""
+    if blocked.serve is not None:
+        return blocked.serve(blocked.session.txn, key)
+    try:
+        return invoke(blocked.session, blocked.entry, blocked.request)
+    except CommandError as failure:
+        if failure.text == errors.WRONG_TYPE:
+            raise WouldBlock((), 0, None) from None
+        raise

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import TooLong, Txn
+from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.rdb import function_libraries as stored
 from stratakv.errors import CommandError
 from stratakv.proxy.run.guards import READ_ONLY
@@ -251,9 +251,6 @@ class Scripting:
         except ScriptError as failure:
             reply = as_reply(failure)
             run.failed = True
-        except TooLong:
-            self._release(lua)
-            raise
         except OutOfMemory:
             reply = CommandError(b"ERR Error running script %b, not enough memory" % run.name)
             run.failures, run.failed = [reply], True
@@ -261,6 +258,9 @@ class Scripting:
             self._drop(lua)
             self._count(run)
             return reply
+        except BaseException:  # it begins anew, or has spoilt its unit
+            self._release(lua)
+            raise
         lua.tidy(run)
         self._release(lua)
         if run.failed:

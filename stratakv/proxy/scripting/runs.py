@@ -173,7 +173,7 @@ class Run(WorkMeter):
         dispatcher = self.session.server.dispatcher
         entry = _readers().get(request[0])
         if entry is not None and entry.min_args <= len(request) <= entry.max_args:
-            return dispatcher.run_in_unit(self.session, entry, request, "lua")
+            return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
         entry = find_command(request)
         failure = self._refusal(entry, request)
         if failure is not None:
@@ -184,7 +184,7 @@ class Run(WorkMeter):
         assert entry is not None
         if entry.is_write:
             self.wrote = True
-        return dispatcher.run_in_unit(self.session, entry, request, "lua")
+        return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
 
     def _refusal(self, entry: Command | None, request: Request) -> CommandError | None:
         if entry is None:

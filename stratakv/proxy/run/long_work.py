@@ -1,0 +1,77 @@
+"""Long work on keys: a LongTxn over a snapshot, and the waits for the store that it needs.
+
+Who uses it runs in slices (see slices.py) and holds the locks; long commands do, and so does the
+moving of keys to another encode-version.
+"""
+
+from collections.abc import Callable
+
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.long_txn import LongTxn
+from stratakv.errors import StoreUnavailable
+from stratakv.proxy.run.guards import Guards
+from stratakv.proxy.run.slices import Slices
+from stratakv.storage.store import Done, Overlay
+
+
+class LongWork:
+    """One unit of work over `txn`. Requires: everything earlier has reached the engine.
+
+    Until `publish` nobody sees anything of it; `close` has to be called in any case.
+    """
+
+    def __init__(
+        self, slices: Slices, guards: Guards, keyspace: Keyspace, database: Database
+    ) -> None:
+        self._slices = slices
+        self._guards = guards
+        self._keyspace = keyspace
+        self._snapshot = keyspace.store.snapshot()
+        self.txn = LongTxn(keyspace, database, self._snapshot, slices.pause, self._write_rows)
+
+    def publish(self) -> None:
+        """Commit the writes by themselves, and wait until they are in the engine and the tier.
+
+        Raises `StoreUnavailable` if they were refused.
+        """
+        keyspace, txn = self._keyspace, self.txn
+        txn.conclude()
+
+        def submit(done: Done) -> None:
+            keyspace.commit(_ignore)
+            txn.apply()
+            keyspace.commit(done)
+
+        self._wait_for_store(submit)
+        txn.confirm()
+
+    def close(self) -> None:
+        """Let go of what it read; Requires: `publish` has returned, or the Txn is discarded."""
+        self.txn.close()
+        self._snapshot.close()
+
+    def _write_rows(self, rows: Overlay) -> None:
+        """Write rows that nobody can see yet, and wait for it; they need room."""
+        self._guards.check_room()
+        store = self._keyspace.store
+        self._wait_for_store(lambda done: store.submit(rows, done))
+
+    def _wait_for_store(self, submit: Callable[[Done], None]) -> None:
+        """Sleep until a batch is written; raises what it was refused with."""
+        outcome: list[StoreUnavailable | None] = []
+
+        def subscribe(resume: Callable[[], None]) -> None:
+            def done(error: StoreUnavailable | None) -> None:
+                outcome.append(error)
+                resume()
+
+            submit(done)
+
+        self._slices.wait(subscribe)
+        if outcome[0] is not None:
+            raise outcome[0]
+
+
+def _ignore(error: StoreUnavailable | None) -> None:
+    """The outcome is somebody else's concern."""

@@ -1,0 +1,94 @@
+"""How a command runs outside of the hot loop: what it leaves, and what it is counted as."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.options import Options
+from stratakv.proxy.clients.session import MUTED, Session
+from stratakv.proxy.server import Server
+from stratakv.proxy.table.registry import TABLE
+from tests.proxy.test_dispatch import Client
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server(Options(engine="memory", http=False), asyncio.get_running_loop())
+    yield server
+    server.store.close()
+
+
+@pytest.fixture
+def session(server: Server) -> Session:
+    found = Client(server).connection.session
+    assert found is not None
+    return found
+
+
+def run(session: Session, *calls: str) -> list[bytes]:
+    """The replies to calls, made in this turn."""
+    session.out.clear()
+    session.server.dispatcher.run(session, [call.encode().split() for call in calls])
+    return session.out
+
+
+def break_command(monkeypatch: pytest.MonkeyPatch, name: bytes) -> None:
+    """Let a command write, and end where it did not expect to."""
+
+    def handler(txn: Txn, key: bytes, *rest: bytes) -> None:
+        txn.assign(key, b"half")
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(TABLE[name], "handler", handler)
+
+
+async def test_a_writer_that_breaks_takes_its_unit_with_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_command(monkeypatch, b"append")
+    replies = run(session, "MULTI", "SET a 1", "APPEND b 2", "SET c 3", "EXEC")
+    assert replies[-1].startswith(b"-ERR internal error")
+    assert run(session, "EXISTS a b c", "DISCARD") == [b":0\r\n", b"-ERR DISCARD without MULTI\r\n"]
+
+
+async def test_an_error_of_redis_does_not(session: Session) -> None:
+    replies = run(session, "MULTI", "SET a 1", "LPUSH a 2", "SET c 3", "EXEC")
+    assert replies[-1].count(b"+OK") == 2
+    assert run(session, "EXISTS a c") == [b":2\r\n"]
+
+
+@pytest.mark.parametrize("call", ["EXEC", "EVAL return{} 0"])
+async def test_a_unit_that_only_reads_waits_for_the_commit_as_a_reader_does(
+    session: Session, call: str
+) -> None:
+    if call == "EXEC":
+        run(session, "MULTI", "GET a")
+    session.needs_commit = False
+    run(session, call)
+    assert session.needs_commit
+
+
+async def test_a_command_on_the_connection_waits_for_no_commit(session: Session) -> None:
+    run(session, "CLIENT GETNAME", "PING x")
+    assert not session.needs_commit
+
+
+async def test_a_refused_write_leaves_no_mark(session: Session) -> None:
+    run(session, "SWAPDB 0 x", "FLUSHDB x")
+    assert session.marks == []
+
+
+async def test_each_write_leaves_one_mark_where_its_reply_is(session: Session) -> None:
+    run(session, "SET a 1", "FLUSHDB", "MULTI", "SET a 1", "FLUSHALL", "EXEC")
+    assert session.marks == [0, 1, 5]
+
+
+async def test_a_muted_write_leaves_no_mark(session: Session) -> None:
+    session.guards |= MUTED
+    run(session, "SET a 1", "FLUSHDB", "EVAL return{} 0")
+    assert session.marks == []
+    assert session.out == []
