@@ -3,52 +3,49 @@
     "m#" | ns | h8 | key
         ->  u8 encode-version | u8 key-type | u64 key-version | i64 expire-ms | extra
 
-    type     number  encode-version  extra
-    string        1  0               the value
-    string        1  1               u64 length                the value is in pieces, see pieces.py
-    hash          2  0, 2            u32 field count
-    hash          2  1, 3            none
-    hash          2  4               u32 field count           fields with expire-times
-    hash          2  5               none                      likewise
-    zset          3  0, 1, 2         u32 member count
-    zset          3  3               none
-    list          4  0               u64 head | u64 tail       half open, both start at 2^63
-    set           5  0, 2            u32 member count
-    set           5  1, 3            none
-    stream        6  0               76 bytes, see streams.py
+What `extra` is, and whether there are other rows, follows from the format (see formats.py).
 
 Invariants
-1. A number in the table is never reused for something else.
-2. expire-ms is -1 for none; a meta whose expire-ms has passed stands for no key.
-3. A meta shorter than 18 bytes, or of an unknown type or encode-version, is corruption.
+1. expire-ms is -1 for none; a meta whose expire-ms has passed stands for no key.
+2. A meta shorter than 18 bytes, or of an unknown type or encode-version, is corruption.
 """
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import (
+    ABSENT,
+    FORMATS,
+    HASH,
+    LIST,
+    NAMES,
+    PIECES,
+    SET,
+    STREAM,
+    STRING,
+    TABLE,
+    WHOLE,
+    ZSET,
+    ExtraKind,
+    Format,
+)
 from stratakv.errors import Corrupt
 
-ABSENT: Final = 0
-STRING: Final = 1
-HASH: Final = 2
-ZSET: Final = 3
-LIST: Final = 4
-SET: Final = 5
-STREAM: Final = 6
-
-NAMES: Final = {
-    ABSENT: b"none",
-    STRING: b"string",
-    HASH: b"hash",
-    ZSET: b"zset",
-    LIST: b"list",
-    SET: b"set",
-    STREAM: b"stream",
-}
-
-PIECES: Final = 1
-"""The encode-version of strings whose value is in pieces."""
+__all__ = (
+    "ABSENT",
+    "HASH",
+    "LIST",
+    "NAMES",
+    "PIECES",
+    "SET",
+    "STREAM",
+    "STRING",
+    "WHOLE",
+    "ZSET",
+)
+"""Whoever reads metas finds the key-types here too."""
 
 NO_EXPIRY: Final = -1
 STREAM_EXTRA_BYTES: Final = 76
@@ -57,6 +54,10 @@ _HEADER = struct.Struct(">BBQq")
 _U32 = struct.Struct(">I")
 _U64 = struct.Struct(">Q")
 _HEAD_TAIL = struct.Struct(">QQ")
+
+_STRUCTS: Final = {ExtraKind.LENGTH: _U64, ExtraKind.COUNT: _U32}
+_NUMBERS: Final = [[_STRUCTS.get(one.extra) for one in versions] for versions in FORMATS]
+"""How a number is kept in the meta, by key-type and encode-version."""
 
 Extra = bytes | int | tuple[int, int] | None
 
@@ -118,6 +119,11 @@ class Meta:
         return b"i#" + self.sub[2:]
 
     @property
+    def format(self) -> Format:
+        """What its type and encode-version mean. Requires: it is not absent."""
+        return FORMATS[self.type][self.encoding]
+
+    @property
     def counted(self) -> bool:
         """Whether the meta holds an exact count."""
         return type(self.extra) is int
@@ -132,6 +138,14 @@ class Meta:
         """The same incarnation with another expire-time."""
         return Meta(
             self.row, self.type, self.encoding, self.version, expire_ms, self.extra, self.sub
+        )
+
+    def turned(self) -> "Meta":
+        """The same hash after its first field got an expire-time, or after the last was gone."""
+        encoding = self.format.turns_into
+        assert encoding is not None, "only hashes have fields"
+        return Meta(
+            self.row, self.type, encoding, self.version, self.expire_ms, self.extra, self.sub
         )
 
 
@@ -150,9 +164,10 @@ def encode(meta: Meta) -> bytes | None:
     if extra is None:
         return head
     if type(extra) is int:
-        if meta.encoding == 3:
+        number = _NUMBERS[kind][meta.encoding]
+        if number is None:
             return head  # a sorted set's count, which its Redis knows
-        return head + (_U64 if kind == STRING else _U32).pack(extra)
+        return head + number.pack(extra)
     if type(extra) is tuple:
         return head + _HEAD_TAIL.pack(*extra)
     return head + extra  # type: ignore[operator]  # bytes: mypy cannot follow type() tests
@@ -171,7 +186,7 @@ def decode(row: bytes, ns_length: int, raw: bytes) -> Meta:
     if len(raw) < 18:
         raise Corrupt(row[ns_length + 10 :], "meta is shorter than 18 bytes")
     encoding, kind, version, expire_ms = _HEADER.unpack_from(raw)
-    if kind == STRING and encoding == 0:
+    if kind == STRING and encoding == WHOLE:
         return Meta(row, kind, encoding, version, expire_ms, raw[18:], b"")
     decoder = _EXTRAS.get((kind, encoding))
     if decoder is None:
@@ -211,22 +226,12 @@ def _stream_state(raw: bytes) -> bytes:
     return raw
 
 
-_EXTRAS = {
-    (STRING, PIECES): _length,
-    (HASH, 0): _count,
-    (HASH, 1): _nothing,
-    (HASH, 2): _count,
-    (HASH, 3): _nothing,
-    (HASH, 4): _count,
-    (HASH, 5): _nothing,
-    (ZSET, 0): _count,
-    (ZSET, 1): _count,
-    (ZSET, 2): _count,
-    (ZSET, 3): _nothing,
-    (LIST, 0): _head_tail,
-    (SET, 0): _count,
-    (SET, 1): _nothing,
-    (SET, 2): _count,
-    (SET, 3): _nothing,
-    (STREAM, 0): _stream_state,
+_DECODERS: Final[dict[ExtraKind, Callable[[bytes], Extra]]] = {
+    ExtraKind.VALUE: bytes,
+    ExtraKind.LENGTH: _length,
+    ExtraKind.COUNT: _count,
+    ExtraKind.NOTHING: _nothing,
+    ExtraKind.ENDS: _head_tail,
+    ExtraKind.STATE: _stream_state,
 }
+_EXTRAS: Final = {(one.type, one.version): _DECODERS[one.extra] for one in TABLE}
