@@ -1,6 +1,6 @@
 FROM python:3.12 AS build
 WORKDIR /src
-COPY pyproject.toml setup.py README.md ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY stratakv stratakv
 RUN python -m venv /opt/stratakv && STRATAKV_COMPILE=1 /opt/stratakv/bin/pip install --no-cache-dir .
 

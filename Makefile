@@ -1,5 +1,5 @@
 # `make run` sets up and runs the server; `make test` sets up and passes the tests; bare `make` is
-# the whole gate: lint, types and tests.
+# the whole gate: lint, types and tests. What the profiles of the tests are is in docs/testing.md.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,9 +9,11 @@ ORACLE := .venv-redis
 export PATH := $(abspath $(ORACLE))/bin:$(PATH)
 RUN_FLAGS ?=
 PYTEST_FLAGS ?=
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := check
-.PHONY: check run test lint types format docs examples bench bench-check clean
+.PHONY: check run test test-quick test-all test-applications test-full coverage
+.PHONY: lint types format docs examples bench bench-check wheel image clean
 .PHONY: run-compiled test-compiled bench-compiled
 
 check: lint types test
@@ -19,16 +21,44 @@ check: lint types test
 run: $(VENV)/.installed
 	@$(BIN)/stratakv serve $(RUN_FLAGS)
 
-test: $(VENV)/.installed-test redis-server chromium
-	$(BIN)/pytest --numprocesses 2 --dist worksteal $(PYTEST_FLAGS)
+test: $(VENV)/.installed-test redis-server
+	$(PYTEST) -m "not application and not browser and not full" $(PYTEST_FLAGS)
+
+# While editing: less than a minute.
+test-quick: $(VENV)/.installed-test redis-server
+	STRATAKV_EFFORT=quick $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) \
+	  tests/encodings tests/proxy tests/storage tests/docs tests/test_layers.py
+
+# All that there is, one after the other: what CI runs.
+test-all:
+	$(MAKE) test
+	$(MAKE) test-applications
+	$(MAKE) test-compiled
+	$(MAKE) test-full
+
+# Other people's programs on StrataKV, and the page of examples/flume_metrics in a browser.
+test-applications: $(VENV)/.installed-test redis-server chromium
+	$(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
+
+# Random commands, kills, faults and damage as often as is sensible.
+test-full: $(VENV)/.installed-test redis-server
+	STRATAKV_EFFORT=full $(PYTEST) -m "effort or full" $(PYTEST_FLAGS)
+
+# The servers that the tests start are measured too, unless they are killed.
+coverage: $(VENV)/.installed-test redis-server
+	rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest --numprocesses 2 --dist worksteal \
+	  -m "not application and not browser and not full" $(PYTEST_FLAGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # The same server with its hot path compiled to C: needs a C compiler, and two minutes once.
 run-compiled: $(COMPILED)/.installed
 	@$(COMPILED)/bin/stratakv serve $(RUN_FLAGS)
 
 test-compiled: $(COMPILED)/.installed $(VENV)/.installed-test redis-server
-	STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(BIN)/pytest --numprocesses 2 \
-	  --dist worksteal $(PYTEST_FLAGS) tests/commands tests/differential tests/crash tests/tier
+	STRATAKV_EFFORT=quick STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(PYTEST) \
+	  -m "not full" $(PYTEST_FLAGS) tests/commands tests/differential tests/crash tests/tier
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -56,16 +86,28 @@ bench-compiled: $(COMPILED)/.installed $(VENV)/.installed-bench redis-server
 bench-check: $(VENV)/.installed-bench redis-server
 	$(BIN)/python -m benchmarks check
 
+# A wheel in dist/ that serves in an environment of its own.
+wheel: $(VENV)/.installed
+	rm -rf dist build/wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@$(PREPARE) python build/wheel dist/*.whl
+	build/wheel/bin/stratakv --version
+
+image:
+	docker build --tag stratakv .
+	docker run --rm stratakv --version
+
 # Each stamp stands for a virtual environment that is ready; scripts/prepare says how it gets there.
 PREPARE := PYTHON="$(PYTHON)" scripts/prepare
 STAMPED := pyproject.toml scripts/prepare
+PINNED := PINS=constraints.txt $(PREPARE)
 
 $(VENV)/.installed: $(STAMPED)
 	@$(PREPARE) python $(VENV) --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(STAMPED)
-	@$(PREPARE) python $(VENV) --editable '.[test,examples]'
+$(VENV)/.installed-test: $(STAMPED) constraints.txt
+	@$(PINNED) python $(VENV) --editable '.[test,examples]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(STAMPED)

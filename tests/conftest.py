@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.harness.effort import EFFORT, rounds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import WireClient
 
@@ -19,7 +20,7 @@ DIFF_SEED = random.SystemRandom().randrange(2**32) if _SEED == "random" else int
 """The same sequences in every run, unless the seed is another number or `random`."""
 ORACLE = "7.0"
 """The Redis whose replies are ours; `make test` brings it where the system has another."""
-DIFF_EXAMPLES = int(os.environ.get("STRATAKV_DIFF_EXAMPLES") or 40)
+DIFF_EXAMPLES = rounds(40)
 
 # deadline: the two servers share the machine with other tests, so one slow example says nothing.
 # database: a run depends on its seed alone; the failure message holds the commands to replay.
@@ -36,7 +37,7 @@ settings.load_profile("ci")
 
 
 def pytest_report_header() -> str:
-    return f"differential seed: STRATAKV_DIFF_SEED={DIFF_SEED}, examples: {DIFF_EXAMPLES}"
+    return f"STRATAKV_EFFORT={EFFORT}, differential seed: STRATAKV_DIFF_SEED={DIFF_SEED}"
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ class Machine:
         file.write_text("#!/bin/sh\n" + script)
         file.chmod(0o755)
 
-    def prepare(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def prepare(self, *words: str, pins: str = "") -> subprocess.CompletedProcess[str]:
         path = f"{self.home}/bin:{os.environ['PATH']}"
         return subprocess.run(
             [ROOT / "scripts" / "prepare", *words],
@@ -50,7 +50,7 @@ class Machine:
             text=True,
             check=False,
             timeout=HANG_S,
-            env={"PATH": path, "HOME": str(self.home), "CXX": "no-compiler"},
+            env={"PATH": path, "HOME": str(self.home), "CXX": "no-compiler", "PINS": pins},
         )
 
     def installed(self) -> list[str]:
@@ -109,6 +109,24 @@ def test_another_failure_of_pip_is_shown_and_installs_no_compiler(tmp_path: Path
     done = machine.prepare("python", str(tmp_path / "venv"), ".")
     assert (done.returncode, done.stderr) == (1, "ERROR: the network is down\n")
     assert packages(machine) == [["python3.13-venv"]]
+
+
+def test_the_versions_of_a_file_are_taken(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    done = machine.prepare("python", str(tmp_path / "venv"), ".", pins="constraints.txt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert machine.installed()[-1].endswith("--constraint constraints.txt --only-binary :all: .")
+
+
+def test_where_they_cannot_be_had_others_are(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, wheels=NO_WHEEL)
+    only_other_versions = "case $* in *--constraint*--prefer-binary*) exit 1 ;; esac\n"
+    given = (tmp_path / "bin" / "venv-python").read_text()
+    machine.put("venv-python", given + only_other_versions)
+    done = machine.prepare("python", str(tmp_path / "venv"), ".", pins="constraints.txt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "not every version of constraints.txt can be had for Python 3.13" in done.stdout
+    assert machine.installed()[-1].endswith("install -qq --prefer-binary .")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ import pytest
 from tests.applications.workers import run_to_end
 from tests.harness.waiting import HANG_S
 
+pytestmark = pytest.mark.application
+
 PACKAGES = ("bullmq@6.7.0", "ioredis@5.11.1")
 SCRIPT = Path(__file__).with_name("bullmq_queue.js")
 

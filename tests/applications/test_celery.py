@@ -14,6 +14,8 @@ from tests.applications import celery_app
 from tests.applications.workers import running
 from tests.harness.waiting import HANG_S
 
+pytestmark = pytest.mark.application
+
 
 @pytest.fixture(scope="module")
 def app(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Celery]:

@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core.cache import caches
 from django.core.cache.backends.redis import RedisCache
 
+pytestmark = pytest.mark.application
+
 
 @pytest.fixture(scope="module")
 def configured(url: str) -> None:

@@ -11,6 +11,8 @@ import redis
 from redis.exceptions import LockError, LockNotOwnedError
 from redis.lock import Lock
 
+pytestmark = pytest.mark.application
+
 
 def lock_of(client: redis.Redis, **options: Any) -> Lock:
     lock: Lock = client.lock("resource", **{"timeout": 30, "sleep": 0.01, **options})

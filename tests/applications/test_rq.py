@@ -15,6 +15,8 @@ from rq.scheduler import RQScheduler
 from tests.applications import rq_jobs
 from tests.applications.workers import run_to_end
 
+pytestmark = pytest.mark.application
+
 
 @pytest.fixture
 def queue(client: redis.Redis) -> Queue:

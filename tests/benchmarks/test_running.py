@@ -27,6 +27,7 @@ def server() -> Iterator[Server]:
         yield one
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("pipeline", [1, 16])
 def test_every_shape_is_answered_without_an_error(

@@ -93,8 +93,7 @@ def test_a_client_that_leaves_waitaof_is_forgotten(strata_server: Process) -> No
     with strata_server.client() as gone, strata_server.client() as other:
         number = gone.send("CLIENT", "ID").frame.number or 0
         gone.write(encode("WAITAOF", 1, 1, 0))
-        while other.send("CLIENT", "UNBLOCK", number).raw == b":0\r\n":
-            time.sleep(0.01)
+        wait_until(lambda: other.send("CLIENT", "UNBLOCK", number).raw != b":0\r\n")
         assert gone.read().frame.items is not None
         assert gone.send("PING").raw == b"+PONG\r\n"
 

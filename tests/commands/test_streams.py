@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 
 from tests.commands.test_blocking import Cast, Step, play
+from tests.harness.effort import part
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import Arg, WireClient
 
@@ -194,14 +195,16 @@ def timeless(raw: bytes) -> bytes:
     return _IDLE.sub(rb"\1:idle\r\n", _TIME.sub(b":time\r\n", raw))
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("state", STATES)
 def test_replies_and_what_is_left_are_those_of_redis(
-    state: str, redis_wire: WireClient, strata_wire: WireClient
+    state: str, protocol: int, redis_wire: WireClient, strata_wire: WireClient
 ) -> None:
-    for start in range(0, len(CALLS), 25):
+    calls = part(CALLS, list(STATES).index(state) + protocol)
+    for start in range(0, len(calls), 25):
         steps = [
             step
-            for call in CALLS[start : start + 25]
+            for call in calls[start : start + 25]
             for step in (("DEL", "s", "t"), *STATES[state], call, *LOOKS)
         ]
         redis, strata = (

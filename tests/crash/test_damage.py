@@ -20,8 +20,9 @@ from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.leveldb.formats import TableFile
 from tests.crash.damage import SMALL, Rows, Sample, files_of, flip, harm, make_sample
 from tests.encodings.fixtures import ENDLESS
+from tests.harness.effort import rounds
 
-TRIALS = {"table": 150, "log": 40, "MANIFEST": 30, "CURRENT": 20}
+TRIALS = {"table": rounds(150), "log": rounds(40), "MANIFEST": rounds(30), "CURRENT": rounds(20)}
 GROUP = 10
 
 
@@ -88,11 +89,12 @@ def groups() -> Iterator[tuple[str, int]]:
         yield from ((kind, first) for first in range(0, count, GROUP))
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize(("kind", "first"), list(groups()))
 def test_random_damage_is_never_served_and_never_silent(
     kind: str, first: int, sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for seed in range(first, first + GROUP):
+    for seed in range(first, min(first + GROUP, TRIALS[kind])):
         directory = shutil.copytree(sample.directory, tmp_path / f"{kind}-{seed}")
         file, how = harm(directory, kind, random.Random(f"{kind}-{seed}"))
         print(f"{kind} {seed}: {file} {how}")
@@ -110,8 +112,9 @@ def is_list(row: bytes) -> bool:
     return int((key_of(row) or b":0").split(b":")[1]) % 6 == 3
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("kind", TRIALS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(rounds(4)))
 def test_a_repair_keeps_what_can_be_read_and_is_sound(
     kind: str, seed: int, sample: Sample, store: Path, tmp_path: Path
 ) -> None:

@@ -199,7 +199,6 @@ def deletes(client: WireClient) -> bool:
     return succeeds(client, "DEL", "nothing")
 
 
-@pytest.mark.timeout(300)
 def test_deleting_makes_room_on_a_full_disk(small: StrataServer) -> None:
     assert (small.dir / "RESERVE").stat().st_blocks * 512 >= 16 << 20
     chance = random.Random(7)

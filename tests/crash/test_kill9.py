@@ -14,11 +14,12 @@ import pytest
 
 from stratakv.encodings.upkeep.check import check_directory
 from tests.crash.ledger import Ledger, Model, read_back
+from tests.harness.effort import rounds
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient, encode
 
-KILLS = int(os.environ.get("STRATAKV_TEST_KILLS") or 20)
+KILLS = rounds(20)
 WRITERS = 3
 SEED = int(os.environ.get("STRATAKV_TEST_CRASH_SEED") or random.SystemRandom().randrange(2**32))
 
@@ -60,6 +61,7 @@ def knows(server: StrataServer, name: str) -> bool:
         return "unknown command" not in str(client.send(name))
 
 
+@pytest.mark.effort
 def test_acknowledged_writes_survive_and_the_store_is_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

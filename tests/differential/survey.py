@@ -1,8 +1,8 @@
 """All differences at once, instead of the first: `python -m tests.differential.survey [group ...]`.
 
-Runs STRATAKV_DIFF_EXAMPLES (default 300) random sequences per group and protocol, goes on after a
-difference, and prints each kind of difference once with its shortest command list, then how often
-each command succeeded.
+Runs 300 random sequences per group and protocol (STRATAKV_EFFORT makes them more or less), goes on
+after a difference, and prints each kind of difference once with its shortest command list, then how
+often each command succeeded.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from tests.differential.runner import Broken, Mismatch, Pair
 from tests.differential.sequences import sequences
 from tests.differential.strategies import GROUPS
 from tests.differential.templates import Args
+from tests.harness.effort import rounds
 from tests.harness.servers import Process, RedisServer, StrataServer
 
-EXAMPLES = int(os.environ.get("STRATAKV_DIFF_EXAMPLES") or 300)
+EXAMPLES = rounds(1200)
 SEED = int(os.environ.get("STRATAKV_DIFF_SEED") or 1)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.differential.runner import Pair
 from tests.differential.templates import Args
+from tests.harness.effort import rounds
 from tests.harness.servers import Process
 
 PIECE = 65536
@@ -108,10 +109,10 @@ def pair(redis_server: Process, strata_server: Process, protocol: int) -> Iterat
     both.clean()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.effort
 def test_strings_around_the_size_of_a_piece_are_as_in_redis(pair: Pair, diff_seed: int) -> None:
     @seed(diff_seed)
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=rounds(60), deadline=None)
     @given(SEQUENCES)
     def replies_agree(sequence: list[list[Args]]) -> None:
         pair.run(command for part in sequence for command in part)

@@ -1,6 +1,6 @@
 """StrataKV answers random commands, right and wrong ones, as redis-server does.
 
-One group: `pytest tests/differential -k zsets`. More examples: STRATAKV_DIFF_EXAMPLES=2000.
+One group: `pytest tests/differential -k zsets`. More examples: STRATAKV_EFFORT=50.
 The same run again: STRATAKV_DIFF_SEED=<the seed that the failure prints>.
 """
 
@@ -26,6 +26,7 @@ def pair(redis_server: Process, strata_server: Process, protocol: int) -> Iterat
 
 
 # A failure shrinks to its shortest form, which may take longer than a test usually may.
+@pytest.mark.effort
 @pytest.mark.parametrize("group", GROUPS)
 def test_random_commands_get_the_replies_of_redis(group: str, pair: Pair, diff_seed: int) -> None:
     @seed(diff_seed)

@@ -106,6 +106,7 @@ def test_long_patterns_match_like_short_ones() -> None:
     assert compile_glob(pattern + b"*end")(b"key7" * 100 + b"...end")
 
 
+@pytest.mark.slow
 def test_redis_finds_the_same_keys(redis: WireClient) -> None:
     rng = random.Random(5)
     keys = {bytes(rng.choices(ALPHABET, k=rng.randint(0, 5))) for _ in range(300)}

@@ -112,6 +112,7 @@ def test_a_short_txn_does_nothing_before_it_says_that_it_is_too_long() -> None:
     assert bench.keyspace.store.stats.reads == read  # the long one reads from its snapshot
 
 
+@pytest.mark.slow
 def test_the_cache_does_not_remember_what_was_deleted_or_written_in_bulk() -> None:
     bench = Bench(MemoryEngine())
     for name in NAMES[:10]:

@@ -25,6 +25,7 @@ from stratakv.errors import CommandError
 from stratakv.storage.contract import Snapshot
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench
+from tests.harness.effort import rounds
 
 KEY, OTHER = b"key", b"other"
 SMALL = 8
@@ -411,9 +412,10 @@ class Model:
         return self.bench.do(lambda txn: look(strings.find_opened(txn, KEY) or b""))
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("patient", [False, True], ids=["plain", "patient"])
 @given(steps=st.lists(STEPS, max_size=20))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 def test_any_steps_leave_the_bytes_that_they_leave_in_plain_bytes(
     patient: bool, steps: list[tuple[Any, ...]]
 ) -> None:

@@ -502,6 +502,7 @@ def test_what_has_expired_is_no_key(bench: Bench) -> None:
     assert bench.meta(KEY) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", [0, 1])
 @pytest.mark.parametrize("count", [1, 10, 3000])
 def test_collections_come_back(encoding: int, count: int) -> None:

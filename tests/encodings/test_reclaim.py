@@ -336,6 +336,7 @@ def test_a_crash_while_a_namespace_goes_leaks_nothing(bench: Bench) -> None:
     assert kinds(bench) <= {b"n#", b"x#"}
 
 
+@pytest.mark.slow
 def test_databases_may_be_swapped_between_two_steps(bench: Bench) -> None:
     """The queue and the index belong to a namespace, not to a database's number."""
     for number in range(STEP_ROWS * 2):

@@ -212,6 +212,7 @@ def test_pop_many(bench: Bench, size: int) -> None:
     assert bench.meta(KEY) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 40, 512, 513, LARGE])
 def test_random_members_of_any_number(bench: Bench, size: int) -> None:
     made = fill(bench, KEY, range(size))
@@ -257,6 +258,7 @@ def test_members_that_come_and_go_are_noticed_in_a_large_set() -> None:
     assert drawn <= set(bench.rows(KEY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -313,6 +315,7 @@ def sources(bench: Bench, *contents: set[bytes]) -> list[bytes]:
     return keys
 
 
+@pytest.mark.slow
 def test_algebra_agrees_with_python(bench: Bench) -> None:
     rng = random.Random(22)
     for _ in range(25):

@@ -152,6 +152,7 @@ def _popped(txn: Txn, count: int) -> list[Scored]:
     return zsets.pop(txn, KEY, count, highest=False)
 
 
+@pytest.mark.slow
 def test_random_operations_match_a_model(bench: Bench) -> None:
     chance = random.Random(7)
     model: dict[bytes, float] = {}
@@ -255,6 +256,7 @@ def test_counting(bench: Bench) -> None:
     assert bench.do(zset_ranges.count, b"none", LexRange(None, None)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [RankRange(2, -3), ScoreRange(1.0, 400.0), RankRange(0, -1)])
 def test_removing_a_range(bench: Bench, wanted: Any) -> None:
     made = fill(bench, 1500)
@@ -313,6 +315,7 @@ def test_a_queue_gives_every_member_in_order(
         check_invariants(bench)
 
 
+@pytest.mark.slow
 def test_a_capped_ranking_with_all_kinds_of_reads(engine: MemoryEngine | LevelEngine) -> None:
     """Rows far outside come and go, alone or many at once, and walks from both ends see them."""
     bench = Bench(engine)

@@ -73,7 +73,7 @@ class Api:
 @pytest.fixture
 def api(store: MetricsStore) -> Iterator[Api]:
     server = MetricsServer(store)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield Api(server)
     server.shutdown()
@@ -298,7 +298,7 @@ def test_a_store_that_is_gone_is_503(tmp_path_factory: pytest.TempPathFactory) -
     server = StrataServer(tmp_path_factory.mktemp("gone") / "data").start()
     with redis.Redis(port=server.port, retry=Retry(NoBackoff(), 0)) as client:
         web = MetricsServer(MetricsStore(client))
-        thread = threading.Thread(target=web.serve_forever)
+        thread = threading.Thread(target=web.serve_forever, args=(0.01,))
         thread.start()
         assert Api(web).get("/machines") == (200, [])
         server.stop()

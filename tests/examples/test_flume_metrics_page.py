@@ -24,9 +24,12 @@ from tests.harness.browser import Browser
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import HANG_S
 
-pytestmark = pytest.mark.skipif(
-    browsers.missing() is not None, reason=browsers.missing() or "there is a browser"
-)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        browsers.missing() is not None, reason=browsers.missing() or "there is a browser"
+    ),
+]
 WEB_01, WEB_02, PAY_01 = sample.AGENTS
 REFRESH_MS = 200
 COUNT_CHART, SIZE_CHART = "#chart-count", "#chart-size"
@@ -70,7 +73,7 @@ def page(store: MetricsStore, browser: Browser) -> Iterator[Browser]:
 @contextmanager
 def opened(store: MetricsStore, browser: Browser) -> Iterator[None]:
     server = MetricsServer(store)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         browser.open(f"{server.url}/?refresh={REFRESH_MS}")

@@ -589,6 +589,7 @@ def _spawn(url: str, *words: str, **env: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.application
 def test_a_worker_and_a_monitor_on_the_command_line(url: str) -> None:
     dev = {"MOMENTRY_REDIS_PREFIX": "momentry_dev:", "PYTHONIOENCODING": "utf-8"}
     worker = _spawn(url, "work", "--jobs", "3", "--seed", "2", "--step-ms", "2", **dev)

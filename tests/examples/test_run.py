@@ -19,6 +19,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_S)
 
 
+@pytest.mark.application
 @pytest.mark.parametrize("name", names())
 def test_an_example_runs_and_says_what_it_did(name: str) -> None:
     done = _run(name)

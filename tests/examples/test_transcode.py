@@ -375,6 +375,7 @@ def _run(url: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.application
 def test_the_life_of_a_video_on_the_command_line(url: str) -> None:
     assert _run(url, "host", "192.168.1.100", "90.5").stdout == "host 192.168.1.100 load 90.5\n"
     _run(url, "host", "192.168.1.101")

@@ -51,6 +51,7 @@ def samples(server: StrataServer) -> dict[tuple[str, tuple[tuple[str, str], ...]
     }
 
 
+@pytest.mark.slow
 def test_disk_memory_and_levels_are_told(tmp_path: Path) -> None:
     flags = ["--write-buffer-bytes", "1mb", "--compression", "no"]
     server = StrataServer(tmp_path / "data", flags=flags).start()
@@ -193,6 +194,7 @@ def test_half_a_request_is_turned_away_and_nothing_at_all_is_let_go(server: Stra
         assert client.recv(100) == b""
 
 
+@pytest.mark.slow
 def test_slow_requests_neither_stay_nor_keep_others_out(server: StrataServer) -> None:
     address = ("127.0.0.1", server.http_port)
     slow = [socket.create_connection(address, timeout=HANG_S) for _ in range(5)]
@@ -214,6 +216,7 @@ def test_many_at_once_are_turned_away(server: StrataServer) -> None:
     assert get(server, "/healthz") == "ok\n"
 
 
+@pytest.mark.slow
 def test_while_it_drains_it_is_not_healthy(tmp_path: Path) -> None:
     """A long command keeps the drain going for long enough to ask."""
     server = StrataServer(tmp_path / "data").start()

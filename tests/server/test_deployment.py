@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from stratakv import options
 from tests.harness.servers import ROOT
@@ -14,7 +15,6 @@ VARIABLES = {"STRATAKV_" + name.replace("-", "_").upper() for name in options.de
 
 
 def read_yaml(path: Path) -> Any:
-    yaml = importlib.import_module("yaml")  # without types of its own
     return yaml.safe_load(path.read_text())
 
 

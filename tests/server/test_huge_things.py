@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.harness.servers import StrataServer
+from tests.harness.waiting import wait_until
 from tests.harness.wire import Arg, WireClient, encode
 
 MB = 1 << 20
 SIZE = 48 * MB
 VALUE = bytes(range(256)) * (SIZE // 256)
-PATIENCE_S = 60.0
 MANY = 20_000
 
 
@@ -39,13 +38,6 @@ def anonymous_mb(server: StrataServer) -> float:
     found = re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)
     assert found is not None
     return int(found[1]) / 1024
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 class Watched:
@@ -71,7 +63,7 @@ class Watched:
         return self.reply
 
     def _call(self, data: bytes, replies: int) -> None:
-        with WireClient(self._server.port, 2, timeout_s=PATIENCE_S) as client:
+        with WireClient(self._server.port, 2) as client:
             client.write(data)
             for _ in range(replies):
                 self.reply = client.read().raw
@@ -98,8 +90,8 @@ def test_a_long_string_is_written_read_and_deleted_beside_others(server: StrataS
         assert client.send("GETRANGE", "other", -6, -1).frame.data == b"\xfe\xfetail"
         assert client.send("DEL", "other").frame.number == 1
         assert info(client, "store_rows_written") - written < 30 + SIZE // 65536 + 10
-        wait_for(lambda: info(client, "store_disk_bytes") < 10 * MB)
-        wait_for(lambda: anonymous_mb(server) - before < 48)
+        wait_until(lambda: info(client, "store_disk_bytes") < 10 * MB)
+        wait_until(lambda: anonymous_mb(server) - before < 48)
 
 
 def test_a_bitmap_of_half_a_gigabyte_costs_what_is_set_in_it(server: StrataServer) -> None:
@@ -148,7 +140,7 @@ def test_watched_keys_and_waiting_clients_notice_what_many_arguments_did(
     with server.client() as watcher, server.client() as waiter, server.client() as client:
         watcher.send("WATCH", names[-1])
         waiter.write(encode("BLPOP", "list", 0))
-        wait_for(lambda: info(client, "blocked_clients") == 1)
+        wait_until(lambda: info(client, "blocked_clients") == 1)
         client.send("MSET", *pairs)
         client.send("RPUSH", "list", *names)
         assert waiter.read().frame.blobs() == [b"list", names[0].encode()]
@@ -162,7 +154,7 @@ def test_a_client_that_does_not_read_its_long_reply_holds_no_lock(server: Strata
         client.send("SET", "value", b"v" * 60_000)
         gets = encode("GET", "value") * 3000
         lazy.write(encode("MULTI") + encode("SET", "x", 1) + gets + encode("EXEC"))
-        wait_for(lambda: client.send("GET", "x").frame.data == b"1")
+        wait_until(lambda: client.send("GET", "x").frame.data == b"1")
         assert client.send("SET", "x", 2).raw == b"+OK\r\n"
 
 

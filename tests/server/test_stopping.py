@@ -25,12 +25,13 @@ from stratakv.proxy.observe.metrics import MetricsServer
 from stratakv.proxy.server import Server
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
+from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import HANG_S, loop_until
 from tests.harness.wire import WireClient
 from tests.tier.servers import start_strata
 
-STOPS = int(os.environ.get("STRATAKV_STOPS") or 12)
+STOPS = rounds(12, least=6)
 """How many servers are stopped at random moments; `STRATAKV_STOPS=100` for a long look."""
 FIELDS = 12_000
 """More than reclaiming leaves to LevelDB's own compaction."""
@@ -170,6 +171,7 @@ async def test_a_save_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert engine.faults == []
 
 
+@pytest.mark.full
 async def test_long_work_that_does_not_end_lets_go_of_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,7 +294,7 @@ def stop_at_a_moment(directory: Path, seed: int) -> tuple[int, str]:
     return code, server.output()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.effort
 def test_every_stop_ends_with_exit_code_zero(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         ends = list(pool.map(lambda seed: stop_at_a_moment(tmp_path, seed), range(STOPS)))
@@ -301,7 +303,8 @@ def test_every_stop_ends_with_exit_code_zero(tmp_path: Path) -> None:
         assert "Traceback" not in output, output
 
 
-@pytest.mark.parametrize("seed", range(2 if STOPS < 100 else 10))
+@pytest.mark.effort
+@pytest.mark.parametrize("seed", range(rounds(2)))
 def test_a_stop_in_the_middle_of_tier_rebuilds(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     tier = RedisServer(tmp_path / "redis").start()

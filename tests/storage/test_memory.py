@@ -34,6 +34,7 @@ print((own_kb() - before) >> 10)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is seen in /proc")
 def test_reading_keeps_no_more_than_the_caches(tmp_path: Path) -> None:
     sizes = (str(CACHES_MB), str(ROWS_MB))

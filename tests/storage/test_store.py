@@ -21,7 +21,7 @@ from stratakv.storage.store import (
     Store,
     merge,
 )
-from tests.harness.waiting import HANG_S
+from tests.harness.waiting import HANG_S, wait_until
 
 ENDLESS = b"\xff" * 8
 
@@ -405,8 +405,7 @@ def test_the_engine_closes_when_the_threads_have_ended() -> None:
     store = Store(engine)
     engine.opened.clear()
     compaction = store.threads.submit(store.compact, b"", ENDLESS)
-    while not engine.log:
-        pass
+    wait_until(lambda: engine.log)
     assert store.threads.working
     threading.Timer(0.05, engine.opened.set).start()
     store.close()

@@ -133,6 +133,7 @@ def test_names_whose_entries_are_in_many_slots(
         strata.stop()
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("zset", ["1", "2", "3"])
 def test_slots_move_without_a_stale_read_a_lost_write_or_an_error(
     zset: str, cluster: RedisCluster, tmp_path: Path

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, seed, settings
 
-from tests.conftest import DIFF_EXAMPLES
 from tests.differential.alphabets import LONG
 from tests.differential.runner import Pair
 from tests.differential.sequences import sequences
 from tests.differential.templates import Args
+from tests.harness.effort import rounds
 from tests.harness.servers import Process, RedisServer, StrataServer
 from tests.tier.servers import VERSIONS, flushing, start_strata
 
@@ -85,6 +85,7 @@ def _with_other_names(sequence: list[Args]) -> list[Args]:
     return [tuple(OTHER_NAMES.get(word, word) for word in args) for args in sequence]
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("weather", ["on", "off", "flushed"])
 @pytest.mark.parametrize(("version", "group"), CASES)
 def test_random_commands_get_the_replies_of_redis(
@@ -104,7 +105,7 @@ def test_random_commands_get_the_replies_of_redis(
         client.send("CONFIG", "SET", "cache-url", "" if weather == "off" else url)
 
     @seed(diff_seed)
-    @settings(max_examples=max(8, DIFF_EXAMPLES // 2))
+    @settings(max_examples=rounds(20))
     @given(sequences(group))
     def replies_agree(sequence: list[Args]) -> None:
         pair.run(_with_other_names(sequence) if version in ("zset-2", "zset-3") else sequence)

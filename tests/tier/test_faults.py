@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from stratakv.cli import main
+from tests.harness.effort import seconds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient, encode
 from tests.tier.ledger import READS, Ledger
 from tests.tier.servers import PATIENT, start_strata
 
-SECONDS = float(os.environ.get("STRATAKV_FAULT_SECONDS") or 2.5)
+SECONDS = seconds(2.5)
 PLAIN = ("--hash-encoding", "2", "--set-encoding", "2")
 Strike = Callable[[RedisServer, StrataServer], None]
 
@@ -97,6 +98,7 @@ STRIKES = [
 ]
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("zset", ["1", "2"])
 @pytest.mark.parametrize("strike", STRIKES, ids=lambda strike: strike.__name__)
 def test_no_read_is_stale_and_no_write_is_lost(
@@ -113,6 +115,7 @@ def test_no_read_is_stale_and_no_write_is_lost(
         strata.stop()
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("strike", [stop_for_a_while, cut, swap], ids=lambda one: one.__name__)
 def test_a_sorted_set_v3_says_when_its_scores_are_away(
     strike: Strike, tier: RedisServer, tmp_path: Path
