@@ -11,7 +11,6 @@ from pathlib import Path
 from stratakv import options
 from stratakv.differences import DIFFERENCES
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
-from stratakv.proxy.commands.introspection import redis_group
 from stratakv.proxy.table.registry import Command, every_command
 
 _TITLES = {
@@ -40,7 +39,7 @@ def page() -> str:
     """The whole page."""
     groups: dict[str, list[Command]] = {name: [] for name in _TITLES}
     for entry in every_command():
-        groups.setdefault(redis_group(entry), []).append(entry)
+        groups.setdefault(entry.group, []).append(entry)
     parts = [_HEAD]
     for name, entries in groups.items():
         if entries:

@@ -1,5 +1,6 @@
 """Bit commands: strings as arrays of bits."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from stratakv import errors
@@ -8,7 +9,9 @@ from stratakv.encodings.types.strings import bitmaps, bits, strings
 from stratakv.encodings.types.strings.bits import FieldAction, FieldOp, FieldType, Overflow, Unit
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args, integer, ranged
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
+
+command = CommandGroup("bitmap").command
 
 _OPERATIONS: Final = frozenset({b"AND", b"OR", b"XOR", b"NOT"})
 _OVERFLOWS: Final = {overflow.value: overflow for overflow in Overflow}
@@ -68,7 +71,11 @@ def bitpos(txn: Txn, key: bytes, bit: bytes, *span: bytes) -> int:
 
 
 @command(
-    "BITOP <AND|OR|XOR|NOT> destkey key [key ...]", "write denyoom", keys=(2, -1, 1), since="2.6.0"
+    "BITOP <AND|OR|XOR|NOT> destkey key [key ...]",
+    "write denyoom",
+    keys=(2, -1, 1),
+    key_flags="OW update, RO access",
+    since="2.6.0",
 )
 def bitop(txn: Txn, operation: bytes, destkey: bytes, *keys: bytes) -> int:
     """Combine strings bit by bit; returns the length of the result."""
@@ -80,10 +87,17 @@ def bitop(txn: Txn, operation: bytes, destkey: bytes, *keys: bytes) -> int:
     return bitmaps.combine(txn, name, destkey, keys)
 
 
+def _bitfield_key_flags(request: Sequence[bytes]) -> str:
+    words = {word.upper() for word in request[2:]}
+    return "RO access" if words.isdisjoint((b"SET", b"INCRBY")) else "RW access update"
+
+
 @command(
     "BITFIELD key [GET encoding offset|[OVERFLOW <WRAP|SAT|FAIL>]"
     " <SET encoding offset value|INCRBY encoding offset increment> ...]",
     "write denyoom",
+    key_flags_finder=_bitfield_key_flags,
+    key_notes="reads, writes or both, as its operations say",
     since="3.2.0",
 )
 def bitfield(txn: Txn, key: bytes, *words: bytes) -> list[int | None]:

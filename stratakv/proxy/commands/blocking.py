@@ -21,8 +21,10 @@ from stratakv.proxy.arguments.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_
 from stratakv.proxy.arguments.zset_options import numbered_keys
 from stratakv.proxy.commands.lists import side
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Reply
+
+_LISTS, _ZSETS = CommandGroup("list"), CommandGroup("sorted-set")
 
 _ENDLESS_MS: Final = 1 << 40
 """Thirty years are for ever, and timers take no more."""
@@ -76,13 +78,25 @@ def _serve_ready(kind: int, serve: Serve, txn: Txn, key: bytes) -> Reply:
 # lists
 
 
-@command("BLPOP key [key ...] timeout", "write noscript blocking", keys=(1, -2, 1), since="2.0.0")
+@_LISTS.command(
+    "BLPOP key [key ...] timeout",
+    "write noscript blocking",
+    keys=(1, -2, 1),
+    key_flags="RW access delete",
+    since="2.0.0",
+)
 def blpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the first element of a list, or wait for one."""
     return _take(txn, LIST, arguments[:-1], arguments[-1], _pop_first)
 
 
-@command("BRPOP key [key ...] timeout", "write noscript blocking", keys=(1, -2, 1), since="2.0.0")
+@_LISTS.command(
+    "BRPOP key [key ...] timeout",
+    "write noscript blocking",
+    keys=(1, -2, 1),
+    key_flags="RW access delete",
+    since="2.0.0",
+)
 def brpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the last element of a list, or wait for one."""
     return _take(txn, LIST, arguments[:-1], arguments[-1], _pop_last)
@@ -96,9 +110,10 @@ def _pop_last(txn: Txn, key: bytes) -> Reply:
     return [key, lists.pop(txn, key, left=False)]
 
 
-@command(
+@_LISTS.command(
     "BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
     "write denyoom noscript blocking",
+    key_flags="RW access delete, RW insert",
     since="6.2.0",
 )
 def blmove(
@@ -108,7 +123,12 @@ def blmove(
     return _move(txn, source, destination, side(origin), side(goal), timeout)
 
 
-@command("BRPOPLPUSH source destination timeout", "write denyoom noscript blocking", since="2.2.0")
+@_LISTS.command(
+    "BRPOPLPUSH source destination timeout",
+    "write denyoom noscript blocking",
+    key_flags="RW access delete, RW insert",
+    since="2.2.0",
+)
 def brpoplpush(txn: Txn, source: bytes, destination: bytes, timeout: bytes) -> Reply:
     """Move the last element of a list to the head of another, or wait for one."""
     return _move(txn, source, destination, False, True, timeout)
@@ -123,11 +143,12 @@ def _move(
     return _take(txn, LIST, (source,), timeout, serve, denied=None)
 
 
-@command(
+@_LISTS.command(
     "BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
     "write blocking movablekeys",
     keys=(0, 0, 0),
     key_finder=partial(numbered_keys, 2),
+    key_flags="RW access delete",
     since="7.0.0",
 )
 def blmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:
@@ -145,13 +166,25 @@ def blmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:
 _ZPOP: Final = "write noscript blocking fast"
 
 
-@command("BZPOPMIN key [key ...] timeout", _ZPOP, keys=(1, -2, 1), since="5.0.0")
+@_ZSETS.command(
+    "BZPOPMIN key [key ...] timeout",
+    _ZPOP,
+    keys=(1, -2, 1),
+    key_flags="RW access delete",
+    since="5.0.0",
+)
 def bzpopmin(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the member with the lowest score, or wait for one."""
     return _take(txn, ZSET, arguments[:-1], arguments[-1], _pop_lowest)
 
 
-@command("BZPOPMAX key [key ...] timeout", _ZPOP, keys=(1, -2, 1), since="5.0.0")
+@_ZSETS.command(
+    "BZPOPMAX key [key ...] timeout",
+    _ZPOP,
+    keys=(1, -2, 1),
+    key_flags="RW access delete",
+    since="5.0.0",
+)
 def bzpopmax(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the member with the highest score, or wait for one."""
     return _take(txn, ZSET, arguments[:-1], arguments[-1], _pop_highest)
@@ -165,11 +198,12 @@ def _pop_highest(txn: Txn, key: bytes) -> Reply:
     return [key, *zsets.pop(txn, key, 1, highest=True)[0]]
 
 
-@command(
+@_ZSETS.command(
     "BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
     "write blocking movablekeys",
     keys=(0, 0, 0),
     key_finder=partial(numbered_keys, 2),
+    key_flags="RW access delete",
     since="7.0.0",
 )
 def bzmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:

@@ -17,8 +17,11 @@ from stratakv.proxy.clients.session import (
 )
 from stratakv.proxy.commands.connection import checked_name
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
+
+_GROUP = CommandGroup("connection")
+command, container = _GROUP.command, _GROUP.container
 
 _ANY = "noscript loading stale"
 _ADMIN = "admin noscript loading stale"
@@ -57,7 +60,13 @@ def client_setname(session: Session, name: bytes) -> Reply:
     return OK
 
 
-@command("CLIENT SETINFO <LIB-NAME libname|LIB-VER libver>", _ANY, arity=4, since="7.2.0")
+@command(
+    "CLIENT SETINFO <LIB-NAME libname|LIB-VER libver>",
+    _ANY,
+    arity=4,
+    tips="request_policy:all_nodes response_policy:all_succeeded",
+    since="7.2.0",
+)
 def client_setinfo(session: Session, attribute: bytes, value: bytes) -> Reply:
     """Name the client library and its version."""
     word = attribute.upper()
@@ -147,7 +156,7 @@ def client_caching(session: Session, mode: bytes) -> Reply:
 # all connections
 
 
-@command("CLIENT INFO", _ANY, since="6.2.0")
+@command("CLIENT INFO", _ANY, tips="nondeterministic_output", since="6.2.0")
 def client_info(session: Session) -> Text:
     """Describe this connection."""
     return Text(_describe(session, running=_request_bytes(b"client", b"info")) + b"\n")
@@ -156,6 +165,7 @@ def client_info(session: Session) -> Text:
 @command(
     "CLIENT LIST [TYPE <NORMAL|MASTER|REPLICA|PUBSUB>] [ID client-id [client-id ...]]",
     _ADMIN,
+    tips="nondeterministic_output",
     since="2.4.0",
 )
 def client_list(session: Session, *arguments: bytes) -> Text:

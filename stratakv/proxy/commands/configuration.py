@@ -10,8 +10,11 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.value_kinds import Refused
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, command, container
+from stratakv.proxy.table.registry import TABLE, CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status
+
+_GROUP = CommandGroup("server")
+command, container = _GROUP.command, _GROUP.container
 
 log = logging.getLogger("stratakv")
 
@@ -36,7 +39,12 @@ def config_get(session: Session, *patterns: bytes) -> Reply:
     return {name.encode("latin-1"): value.encode() for name, value in found.values()}
 
 
-@command("CONFIG SET parameter value [parameter value ...]", _ADMIN, since="2.0.0")
+@command(
+    "CONFIG SET parameter value [parameter value ...]",
+    _ADMIN,
+    tips="request_policy:all_nodes response_policy:all_succeeded",
+    since="2.0.0",
+)
 def config_set(session: Session, *pairs: bytes) -> Reply:
     """Change settings: all of them, or none if one is refused."""
     if len(pairs) % 2:

@@ -7,13 +7,21 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, PONG, RESP2, RESP3, Reply, Status
+
+command = CommandGroup("connection").command
 
 _NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"
 
 
-@command("PING [message]", "fast", traits="subscriber", constant=b"+PONG\r\n")
+@command(
+    "PING [message]",
+    "fast",
+    traits="subscriber",
+    constant=b"+PONG\r\n",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+)
 def ping(session: Session, *message: bytes) -> Reply:
     """Answer PONG, or the message."""
     if len(message) > 1:

@@ -14,7 +14,7 @@ from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import MONITORING, Session
 from stratakv.proxy.observe import info
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, Command, command, container
+from stratakv.proxy.table.registry import TABLE, Command, CommandGroup
 from stratakv.proxy.wire.replies import (
     NO_REPLY,
     OK,
@@ -29,6 +29,9 @@ from stratakv.proxy.wire.replies import (
     Text,
 )
 
+_GROUP = CommandGroup("server")
+command, container = _GROUP.command, _GROUP.container
+
 _ADMIN = "admin noscript loading stale"
 
 # the slow log
@@ -42,7 +45,12 @@ def slowlog_help(session: Session) -> list[Status]:
     return help_of("SLOWLOG")
 
 
-@command("SLOWLOG GET [count]", "admin loading stale", since="2.2.12")
+@command(
+    "SLOWLOG GET [count]",
+    "admin loading stale",
+    tips="request_policy:all_nodes nondeterministic_output",
+    since="2.2.12",
+)
 def slowlog_get(session: Session, *arguments: bytes) -> Reply:
     """Return the latest calls that were slow: 10 of them, or `count`, or all with -1."""
     if len(arguments) > 1:
@@ -54,13 +62,23 @@ def slowlog_get(session: Session, *arguments: bytes) -> Reply:
     return [list(call) for call in islice(calls, count if count >= 0 else None)]
 
 
-@command("SLOWLOG LEN", "admin loading stale", since="2.2.12")
+@command(
+    "SLOWLOG LEN",
+    "admin loading stale",
+    tips="request_policy:all_nodes response_policy:agg_sum nondeterministic_output",
+    since="2.2.12",
+)
 def slowlog_len(session: Session) -> int:
     """Return the number of calls in the slow log."""
     return len(session.server.stats.slow_calls)
 
 
-@command("SLOWLOG RESET", "admin loading stale", since="2.2.12")
+@command(
+    "SLOWLOG RESET",
+    "admin loading stale",
+    tips="request_policy:all_nodes response_policy:all_succeeded",
+    since="2.2.12",
+)
 def slowlog_reset(session: Session) -> Reply:
     """Empty the slow log."""
     session.server.stats.slow_calls.clear()
@@ -78,7 +96,12 @@ def latency_help(session: Session) -> list[Status]:
     return help_of("LATENCY")
 
 
-@command("LATENCY LATEST", _ADMIN, since="2.8.13")
+@command(
+    "LATENCY LATEST",
+    _ADMIN,
+    tips="nondeterministic_output request_policy:all_nodes response_policy:special",
+    since="2.8.13",
+)
 def latency_latest(session: Session) -> Reply:
     """Return the last and the worst spike of each event."""
     monitor = session.server.stats.latency
@@ -88,19 +111,34 @@ def latency_latest(session: Session) -> Reply:
     ]
 
 
-@command("LATENCY HISTORY event", _ADMIN, since="2.8.13")
+@command(
+    "LATENCY HISTORY event",
+    _ADMIN,
+    tips="nondeterministic_output request_policy:all_nodes response_policy:special",
+    since="2.8.13",
+)
 def latency_history(session: Session, event: bytes) -> Reply:
     """Return when an event had spikes, and how long they were."""
     return [list(sample) for sample in _history(session, event)]
 
 
-@command("LATENCY RESET [event [event ...]]", _ADMIN, since="2.8.13")
+@command(
+    "LATENCY RESET [event [event ...]]",
+    _ADMIN,
+    tips="request_policy:all_nodes response_policy:all_succeeded",
+    since="2.8.13",
+)
 def latency_reset(session: Session, *events: bytes) -> int:
     """Forget the spikes of some events, or of all."""
     return session.server.stats.latency.reset([event.decode("latin-1") for event in events])
 
 
-@command("LATENCY GRAPH event", _ADMIN, since="2.8.13")
+@command(
+    "LATENCY GRAPH event",
+    _ADMIN,
+    tips="nondeterministic_output request_policy:all_nodes response_policy:special",
+    since="2.8.13",
+)
 def latency_graph(session: Session, event: bytes) -> Text:
     """Draw the spikes of an event."""
     history = _history(session, event)
@@ -114,7 +152,12 @@ def latency_graph(session: Session, event: bytes) -> Text:
     return Text(f"{head}, {ages}\n{drawn}\n".encode())
 
 
-@command("LATENCY DOCTOR", _ADMIN, since="2.8.13")
+@command(
+    "LATENCY DOCTOR",
+    _ADMIN,
+    tips="nondeterministic_output request_policy:all_nodes response_policy:special",
+    since="2.8.13",
+)
 def latency_doctor(session: Session) -> Text:
     """Say in words what the latency monitor has seen."""
     monitor = session.server.stats.latency
@@ -130,7 +173,12 @@ def latency_doctor(session: Session) -> Text:
     return Text("\n".join([*lines, "SLOWLOG GET shows which calls were slow.", ""]).encode())
 
 
-@command("LATENCY HISTOGRAM [command [command ...]]", _ADMIN, since="7.0.0")
+@command(
+    "LATENCY HISTOGRAM [command [command ...]]",
+    _ADMIN,
+    tips="nondeterministic_output request_policy:all_nodes response_policy:special",
+    since="7.0.0",
+)
 def latency_histogram(session: Session, *names: bytes) -> Reply:
     """Return how many calls of a command took how long, cumulatively, in microseconds."""
     wanted = [name.lower().decode("latin-1") for name in names]
@@ -167,7 +215,7 @@ def memory_help(session: Session) -> list[Status]:
     return help_of("MEMORY")
 
 
-@command("MEMORY USAGE key [SAMPLES count]", "readonly", since="4.0.0")
+@command("MEMORY USAGE key [SAMPLES count]", "readonly", key_flags="RO", since="4.0.0")
 def memory_usage(txn: Txn, word: bytes, key: bytes, *options: bytes) -> int | None:
     """Estimate the bytes that a key takes in the store."""
     args = Args(options)
@@ -181,7 +229,12 @@ def memory_usage(txn: Txn, word: bytes, key: bytes, *options: bytes) -> int | No
     return stored_bytes(txn, key, samples)
 
 
-@command("MEMORY STATS", "", since="4.0.0")
+@command(
+    "MEMORY STATS",
+    "",
+    tips="nondeterministic_output request_policy:all_shards response_policy:special",
+    since="4.0.0",
+)
 def memory_stats(session: Session) -> Reply:
     """Return where the memory of the process goes."""
     server = session.server
@@ -208,7 +261,12 @@ def memory_stats(session: Session) -> Reply:
     }
 
 
-@command("MEMORY DOCTOR", "", since="4.0.0")
+@command(
+    "MEMORY DOCTOR",
+    "",
+    tips="nondeterministic_output request_policy:all_shards response_policy:special",
+    since="4.0.0",
+)
 def memory_doctor(session: Session) -> Text:
     """Say in words whether the memory of the process is as it should be."""
     use, limit = session.server.memory.look(), session.server.keyspace.cache.limit_bytes
@@ -218,13 +276,23 @@ def memory_doctor(session: Session) -> Text:
     )
 
 
-@command("MEMORY MALLOC-STATS", "", since="4.0.0")
+@command(
+    "MEMORY MALLOC-STATS",
+    "",
+    tips="nondeterministic_output request_policy:all_shards response_policy:special",
+    since="4.0.0",
+)
 def memory_malloc_stats(session: Session) -> Text:
     """Return what LevelDB says of itself; Python's allocator has no statistics."""
     return Text((session.server.store.report() or "none\n").encode())
 
 
-@command("MEMORY PURGE", "", since="4.0.0")
+@command(
+    "MEMORY PURGE",
+    "",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+    since="4.0.0",
+)
 def memory_purge(session: Session) -> Reply:
     """Answer OK; memory goes back by itself."""
     return OK

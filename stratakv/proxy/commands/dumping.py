@@ -8,13 +8,15 @@ from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.rdb import reader, writer
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply
+
+command = CommandGroup("generic").command
 
 _MOST_FREQUENCY: Final = 255
 
 
-@command("DUMP key", "readonly", since="2.6.0")
+@command("DUMP key", "readonly", tips="nondeterministic_output", since="2.6.0")
 def dump(txn: Txn, key: bytes) -> Reply:
     """Return a key's value as a payload for RESTORE."""
     return writer.dump(txn, key)
@@ -23,6 +25,8 @@ def dump(txn: Txn, key: bytes) -> Reply:
 @command(
     "RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
     "write denyoom",
+    categories="keyspace dangerous",
+    key_flags="OW update",
     since="2.6.0",
 )
 def restore(txn: Txn, key: bytes, ttl: bytes, payload: bytes, *words: bytes) -> Reply:

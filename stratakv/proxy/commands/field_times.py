@@ -10,7 +10,9 @@ from stratakv.encodings.types.hashes import field_times, hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
+
+command = CommandGroup("hash").command
 
 _LAST_MS: Final = ((1 << 48) - 1) >> 2
 """Redis accepts no later expire-time for a field."""
@@ -21,25 +23,27 @@ _EXPIRE: Final = "[NX|XX|GT|LT] FIELDS numfields field [field ...]"
 _WRITE: Final = "write denyoom fast"
 
 
-@command(f"HEXPIRE key seconds {_EXPIRE}", _WRITE, since="7.4.0")
+@command(f"HEXPIRE key seconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0")
 def hexpire(txn: Txn, key: bytes, seconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire after a number of seconds."""
     return _expire(txn, key, seconds, words, "hexpire", unit_ms=1000, base_ms=txn.now_ms)
 
 
-@command(f"HPEXPIRE key milliseconds {_EXPIRE}", _WRITE, since="7.4.0")
+@command(f"HPEXPIRE key milliseconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0")
 def hpexpire(txn: Txn, key: bytes, milliseconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire after a number of milliseconds."""
     return _expire(txn, key, milliseconds, words, "hpexpire", unit_ms=1, base_ms=txn.now_ms)
 
 
-@command(f"HEXPIREAT key unix-time-seconds {_EXPIRE}", _WRITE, since="7.4.0")
+@command(f"HEXPIREAT key unix-time-seconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0")
 def hexpireat(txn: Txn, key: bytes, seconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire at a time given in seconds."""
     return _expire(txn, key, seconds, words, "hexpireat", unit_ms=1000, base_ms=0)
 
 
-@command(f"HPEXPIREAT key unix-time-milliseconds {_EXPIRE}", _WRITE, since="7.4.0")
+@command(
+    f"HPEXPIREAT key unix-time-milliseconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0"
+)
 def hpexpireat(txn: Txn, key: bytes, milliseconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire at a time given in milliseconds."""
     return _expire(txn, key, milliseconds, words, "hpexpireat", unit_ms=1, base_ms=0)
@@ -85,13 +89,23 @@ def _fields(args: Args, not_positive: bytes = errors.FIELDS_POSITIVE) -> Sequenc
     return fields
 
 
-@command("HTTL key FIELDS numfields field [field ...]", "readonly fast", since="7.4.0")
+@command(
+    "HTTL key FIELDS numfields field [field ...]",
+    "readonly fast",
+    tips="nondeterministic_output",
+    since="7.4.0",
+)
 def httl(txn: Txn, key: bytes, *words: bytes) -> list[int]:
     """Tell in how many seconds fields of a hash expire."""
     return _times(txn, key, words, unit_ms=1000, base_ms=txn.now_ms)
 
 
-@command("HPTTL key FIELDS numfields field [field ...]", "readonly fast", since="7.4.0")
+@command(
+    "HPTTL key FIELDS numfields field [field ...]",
+    "readonly fast",
+    tips="nondeterministic_output",
+    since="7.4.0",
+)
 def hpttl(txn: Txn, key: bytes, *words: bytes) -> list[int]:
     """Tell in how many milliseconds fields of a hash expire."""
     return _times(txn, key, words, unit_ms=1, base_ms=txn.now_ms)
@@ -117,7 +131,12 @@ def _times(
     return [at if at < 0 else (at - base_ms + unit_ms - 1) // unit_ms for at in found]
 
 
-@command("HPERSIST key FIELDS numfields field [field ...]", "write fast", since="7.4.0")
+@command(
+    "HPERSIST key FIELDS numfields field [field ...]",
+    "write fast",
+    key_flags="RW update",
+    since="7.4.0",
+)
 def hpersist(txn: Txn, key: bytes, *words: bytes) -> list[int]:
     """Take the expire-times of fields of a hash away."""
     txn.expect(key, HASH)
@@ -132,6 +151,7 @@ _TIME: Final = "EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time
 @command(
     f"HGETEX key [{_TIME}|PERSIST] FIELDS numfields field [field ...]",
     "write fast",
+    key_notes="changes the time to live",
     since="8.0.0",
 )
 def hgetex(txn: Txn, key: bytes, *words: bytes) -> list[bytes | None]:
@@ -153,7 +173,12 @@ def _moment_by(txn: Txn, option: bytes, amount: bytes, name: str) -> int:
     return _moment(amount, name, unit_ms, 0 if option.endswith(b"AT") else txn.now_ms)
 
 
-@command("HGETDEL key FIELDS numfields field [field ...]", "write fast", since="8.0.0")
+@command(
+    "HGETDEL key FIELDS numfields field [field ...]",
+    "write fast",
+    key_flags="RW access delete",
+    since="8.0.0",
+)
 def hgetdel(txn: Txn, key: bytes, *words: bytes) -> list[bytes | None]:
     """Return the values of fields and delete them."""
     txn.expect(key, HASH)
@@ -163,6 +188,7 @@ def hgetdel(txn: Txn, key: bytes, *words: bytes) -> list[bytes | None]:
 @command(
     f"HSETEX key [FNX|FXX] [{_TIME}|KEEPTTL] FIELDS numfields field value [field value ...]",
     _WRITE,
+    key_flags="RW update",
     since="8.0.0",
 )
 def hsetex(txn: Txn, key: bytes, *words: bytes) -> int:

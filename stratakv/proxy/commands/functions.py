@@ -7,11 +7,19 @@ from stratakv.encodings.rdb import function_libraries as stored
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.commands.scripting import script_call, split_keys
+from stratakv.proxy.commands.scripting import (
+    KEYS_OF_READER,
+    KEYS_OF_WRITER,
+    script_call,
+    split_keys,
+)
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Members, Reply, Status
+
+_GROUP = CommandGroup("scripting")
+command, container = _GROUP.command, _GROUP.container
 
 
 def _call(
@@ -28,14 +36,22 @@ def _call(
     return scripting.call(session, function, keys, args, read_only=read_only)
 
 
-@script_call("FCALL function numkeys [key [key ...]] [arg [arg ...]]", writes=True, since="7.0.0")
+@script_call(
+    "FCALL function numkeys [key [key ...]] [arg [arg ...]]",
+    writes=True,
+    key_notes=KEYS_OF_WRITER,
+    since="7.0.0",
+)
 def fcall(session: Session, function: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Call a function of a library as one unit."""
     return _call(session, function, numkeys, rest, read_only=False)
 
 
 @script_call(
-    "FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]", writes=False, since="7.0.0"
+    "FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
+    writes=False,
+    key_notes=KEYS_OF_READER,
+    since="7.0.0",
 )
 def fcall_ro(session: Session, function: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Call a function that writes nothing."""
@@ -45,7 +61,12 @@ def fcall_ro(session: Session, function: bytes, numkeys: bytes, *rest: bytes) ->
 container("FUNCTION", since="7.0.0")
 
 
-@command("FUNCTION LOAD [REPLACE] function-code", "write denyoom noscript", since="7.0.0")
+@command(
+    "FUNCTION LOAD [REPLACE] function-code",
+    "write denyoom noscript",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+    since="7.0.0",
+)
 def function_load(session: Session, *given: bytes) -> Reply:
     """Load a library of functions, and return its name."""
     for option in given[:-1]:
@@ -63,7 +84,12 @@ def function_load(session: Session, *given: bytes) -> Reply:
     return library.name
 
 
-@command("FUNCTION DELETE library-name", "write noscript", since="7.0.0")
+@command(
+    "FUNCTION DELETE library-name",
+    "write noscript",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+    since="7.0.0",
+)
 def function_delete(session: Session, name: bytes) -> Reply:
     """Delete a library."""
     if not session.server.scripting.libraries.remove(name):
@@ -72,7 +98,12 @@ def function_delete(session: Session, name: bytes) -> Reply:
     return OK
 
 
-@command("FUNCTION FLUSH [ASYNC|SYNC]", "write noscript", since="7.0.0")
+@command(
+    "FUNCTION FLUSH [ASYNC|SYNC]",
+    "write noscript",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+    since="7.0.0",
+)
 def function_flush(session: Session, *mode: bytes) -> Reply:
     """Delete all libraries."""
     if len(mode) > 1:
@@ -86,7 +117,12 @@ def function_flush(session: Session, *mode: bytes) -> Reply:
     return OK
 
 
-@command("FUNCTION LIST [LIBRARYNAME library-name-pattern] [WITHCODE]", "noscript", since="7.0.0")
+@command(
+    "FUNCTION LIST [LIBRARYNAME library-name-pattern] [WITHCODE]",
+    "noscript",
+    tips="nondeterministic_output_order",
+    since="7.0.0",
+)
 def function_list(session: Session, *options: bytes) -> Reply:
     """Describe the libraries."""
     args = Args(options)
@@ -134,6 +170,7 @@ def function_dump(session: Session) -> Reply:
 @command(
     "FUNCTION RESTORE serialized-value [FLUSH|APPEND|REPLACE]",
     "write denyoom noscript",
+    tips="request_policy:all_shards response_policy:all_succeeded",
     since="7.0.0",
 )
 def function_restore(session: Session, payload: bytes, *policy: bytes) -> Reply:
@@ -178,7 +215,12 @@ def _refuse_known(libraries: Libraries, found: Libraries) -> None:
             raise CommandError(b"ERR Library %b already exists" % name)
 
 
-@command("FUNCTION STATS", "noscript allow_busy", since="7.0.0")
+@command(
+    "FUNCTION STATS",
+    "noscript allow_busy",
+    tips="nondeterministic_output request_policy:all_shards response_policy:special",
+    since="7.0.0",
+)
 def function_stats(session: Session) -> Reply:
     """Describe the running function, and count libraries and functions."""
     scripting = session.server.scripting
@@ -199,7 +241,12 @@ def function_stats(session: Session) -> Reply:
     return {b"running_script": shown, b"engines": {ENGINE: counts}}
 
 
-@command("FUNCTION KILL", "noscript allow_busy", since="7.0.0")
+@command(
+    "FUNCTION KILL",
+    "noscript allow_busy",
+    tips="request_policy:all_shards response_policy:one_succeeded",
+    since="7.0.0",
+)
 def function_kill(session: Session) -> Reply:
     """End the running functions that have written nothing yet."""
     session.server.scripting.kill("function")

@@ -14,8 +14,11 @@ from stratakv.proxy.arguments import geo_options
 from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.arguments.geo_options import SearchOptions
 from stratakv.proxy.arguments.zset_options import listing
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.keyspecs import KeySpec
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Digits, Reply
+
+command = CommandGroup("geo").command
 
 _OPTIONS: Final = "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]"
 _STORE: Final = "[STORE key] [STOREDIST key]"
@@ -24,6 +27,7 @@ _STORE: Final = "[STORE key] [STOREDIST key]"
 @command(
     "GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
     "write denyoom",
+    key_flags="RW update",
     since="3.2.0",
 )
 def geoadd(txn: Txn, key: bytes, *arguments: bytes) -> int:
@@ -92,6 +96,7 @@ def geosearch(txn: Txn, key: bytes, *words: bytes) -> Reply:
     "write denyoom",
     keys=(1, 2, 1),
     arity=-8,
+    key_flags="OW update, RO access",
     since="6.2.0",
 )
 def geosearchstore(txn: Txn, destination: bytes, source: bytes, *words: bytes) -> Reply:
@@ -99,11 +104,18 @@ def geosearchstore(txn: Txn, destination: bytes, source: bytes, *words: bytes) -
     return _run(txn, source, words, SearchOptions(target=destination), "geosearchstore")
 
 
+def _searched_and_stored(start: int) -> tuple[KeySpec, ...]:
+    """The key that is searched, and those of STORE and STOREDIST, looked for from `start`."""
+    stored = (KeySpec(("OW", "update"), start, keyword=word) for word in ("STORE", "STOREDIST"))
+    return (KeySpec(("RO", "access"), 1), *stored)
+
+
 @command(
     f"GEORADIUS key longitude latitude radius <M|KM|FT|MI> {_OPTIONS} {_STORE}",
     "write denyoom movablekeys",
     keys=(1, 1, 1),
     key_finder=partial(geo_options.stored_keys, 6),
+    key_specs=_searched_and_stored(6),
     since="3.2.0",
 )
 def georadius(txn: Txn, key: bytes, *words: bytes) -> Reply:
@@ -127,6 +139,7 @@ def georadius_ro(txn: Txn, key: bytes, *words: bytes) -> Reply:
     "write denyoom movablekeys",
     keys=(1, 1, 1),
     key_finder=partial(geo_options.stored_keys, 5),
+    key_specs=_searched_and_stored(5),
     since="3.2.0",
 )
 def georadiusbymember(txn: Txn, key: bytes, *words: bytes) -> Reply:

@@ -9,11 +9,18 @@ from stratakv.encodings.types.hashes import hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Pairs, Reply, Stream
 
+command = CommandGroup("hash").command
 
-@command("HSET key field value [field value ...]", "write denyoom fast", since="2.0.0")
+
+@command(
+    "HSET key field value [field value ...]",
+    "write denyoom fast",
+    key_flags="RW update",
+    since="2.0.0",
+)
 def hset(txn: Txn, key: bytes, field: bytes, value: bytes, *more: bytes) -> int:
     """Set fields of a hash; returns how many are new."""
     if not more:
@@ -21,7 +28,12 @@ def hset(txn: Txn, key: bytes, field: bytes, value: bytes, *more: bytes) -> int:
     return _assign_all(txn, "hset", key, (field, value, *more))
 
 
-@command("HMSET key field value [field value ...]", "write denyoom fast", since="2.0.0")
+@command(
+    "HMSET key field value [field value ...]",
+    "write denyoom fast",
+    key_flags="RW update",
+    since="2.0.0",
+)
 def hmset(txn: Txn, key: bytes, *pairs: bytes) -> Reply:
     """Set fields of a hash."""
     _assign_all(txn, "hmset", key, pairs)
@@ -34,7 +46,7 @@ def _assign_all(txn: Txn, name: str, key: bytes, pairs: Sequence[bytes]) -> int:
     return hashes.assign_all(txn, key, pairs)
 
 
-@command("HSETNX key field value", "write denyoom fast", since="2.0.0")
+@command("HSETNX key field value", "write denyoom fast", key_flags="RW insert", since="2.0.0")
 def hsetnx(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     """Set a field of a hash unless it is there already."""
     return int(hashes.assign_new(txn, key, field, value))
@@ -52,43 +64,43 @@ def hmget(txn: Txn, key: bytes, *fields: bytes) -> list[bytes | None]:
     return hashes.find_all(txn, key, fields)
 
 
-@command("HGETALL key", "readonly", since="2.0.0")
+@command("HGETALL key", "readonly", tips="nondeterministic_output_order", since="2.0.0")
 def hgetall(txn: Txn, key: bytes) -> Stream:
     """Return all fields with their values."""
     return Stream(dict, *hashes.everything(txn, key))
 
 
-@command("HKEYS key", "readonly", since="2.0.0")
+@command("HKEYS key", "readonly", tips="nondeterministic_output_order", since="2.0.0")
 def hkeys(txn: Txn, key: bytes) -> Stream:
     """Return all fields."""
     return Stream(list, *hashes.names(txn, key))
 
 
-@command("HVALS key", "readonly", since="2.0.0")
+@command("HVALS key", "readonly", tips="nondeterministic_output_order", since="2.0.0")
 def hvals(txn: Txn, key: bytes) -> Stream:
     """Return all values."""
     return Stream(list, *hashes.values(txn, key))
 
 
-@command("HLEN key", "readonly fast", since="2.0.0")
+@command("HLEN key", "readonly fast", key_flags="RO", since="2.0.0")
 def hlen(txn: Txn, key: bytes) -> int:
     """Return the number of fields."""
     return hashes.count(txn, key)
 
 
-@command("HEXISTS key field", "readonly fast", since="2.0.0")
+@command("HEXISTS key field", "readonly fast", key_flags="RO", since="2.0.0")
 def hexists(txn: Txn, key: bytes, field: bytes) -> int:
     """Tell whether a field is there."""
     return int(hashes.find(txn, key, field) is not None)
 
 
-@command("HDEL key field [field ...]", "write fast", since="2.0.0")
+@command("HDEL key field [field ...]", "write fast", key_flags="RW delete", since="2.0.0")
 def hdel(txn: Txn, key: bytes, *fields: bytes) -> int:
     """Delete fields; returns how many there were."""
     return hashes.remove(txn, key, fields)
 
 
-@command("HSTRLEN key field", "readonly fast", since="3.2.0")
+@command("HSTRLEN key field", "readonly fast", key_flags="RO", since="3.2.0")
 def hstrlen(txn: Txn, key: bytes, field: bytes) -> int:
     """Return the length of a field's value."""
     return len(hashes.find(txn, key, field) or b"")
@@ -106,7 +118,12 @@ def hincrbyfloat(txn: Txn, key: bytes, field: bytes, increment: bytes) -> bytes:
     return hashes.increment_float(txn, key, field, increment)
 
 
-@command("HSCAN key cursor [MATCH pattern] [COUNT count]", "readonly", since="2.8.0")
+@command(
+    "HSCAN key cursor [MATCH pattern] [COUNT count]",
+    "readonly",
+    tips="nondeterministic_output",
+    since="2.8.0",
+)
 def hscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
     """Go through the fields of a hash step by step."""
     place = parse_cursor(cursor)
@@ -119,7 +136,9 @@ def hscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
     return [b"%d" % following, shown]
 
 
-@command("HRANDFIELD key [count [WITHVALUES]]", "readonly", since="6.2.0")
+@command(
+    "HRANDFIELD key [count [WITHVALUES]]", "readonly", tips="nondeterministic_output", since="6.2.0"
+)
 def hrandfield(txn: Txn, key: bytes, *words: bytes) -> Reply:
     """Return random fields."""
     if not words:

@@ -4,17 +4,28 @@ from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.hyperloglog import hll_registers, hll_sparse, hyperloglog
 from stratakv.errors import CommandError
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status
 
+command = CommandGroup("hyperloglog").command
 
-@command("PFADD key [element [element ...]]", "write denyoom fast", since="2.8.9")
+
+@command(
+    "PFADD key [element [element ...]]", "write denyoom fast", key_flags="RW insert", since="2.8.9"
+)
 def pfadd(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Count elements in a HyperLogLog; 1 if the estimate may have changed."""
     return int(hyperloglog.add(txn, key, elements))
 
 
-@command("PFCOUNT key [key ...]", "readonly", traits="replicates", since="2.8.9")
+@command(
+    "PFCOUNT key [key ...]",
+    "readonly",
+    traits="replicates",
+    key_notes="keeps its answer in the key",
+    key_flags="RW access",
+    since="2.8.9",
+)
 def pfcount(txn: Txn, *keys: bytes) -> int:
     """Estimate how many different elements were counted, in all keys together."""
     found = (
@@ -28,6 +39,7 @@ def pfcount(txn: Txn, *keys: bytes) -> int:
     "write denyoom",
     keys=(1, -1, 1),
     arity=-2,
+    key_flags="RW access insert, RO access",
     since="2.8.9",
 )
 def pfmerge(txn: Txn, destkey: bytes, *sources: bytes) -> Reply:
@@ -36,7 +48,14 @@ def pfmerge(txn: Txn, destkey: bytes, *sources: bytes) -> Reply:
     return OK
 
 
-@command("PFDEBUG subcommand key", "write denyoom admin", keys=(2, 2, 1), arity=3, since="2.8.9")
+@command(
+    "PFDEBUG subcommand key",
+    "write denyoom admin",
+    keys=(2, 2, 1),
+    arity=3,
+    key_flags="RW access",
+    since="2.8.9",
+)
 def pfdebug(txn: Txn, subcommand: bytes, key: bytes) -> Reply:
     """Show how a HyperLogLog is kept: GETREG, DECODE, ENCODING; TODENSE changes that."""
     sketch = hyperloglog.find(txn, key)

@@ -7,35 +7,57 @@ from stratakv.encodings.layout.globs import compile_glob
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.table import facts, syntax
-from stratakv.proxy.table.facts import KeySpec
+from stratakv.proxy.table import syntax
+from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, Command, command
+from stratakv.proxy.table.keyspecs import KeySpec
+from stratakv.proxy.table.registry import TABLE, Command, CommandGroup
 from stratakv.proxy.table.syntax import Argument
 from stratakv.proxy.wire.replies import Members, Reply, Status
 
+command = CommandGroup("server").command
+
 _ANY = "loading stale"
+_ORDER = """
+    write readonly denyoom admin pubsub noscript blocking loading stale skip_monitor skip_slowlog
+    asking fast no_auth may_replicate no_mandatory_keys no_async_loading no_multi movablekeys
+    allow_busy"""
+_FLAGS = _ORDER.split()
+"""The flags in the order in which Redis lists them."""
 
 
-@command("COMMAND", _ANY, arity=-1, since="2.8.13")
+@command(
+    "COMMAND",
+    _ANY,
+    arity=-1,
+    categories="connection",
+    tips="nondeterministic_output_order",
+    since="2.8.13",
+)
 def command_(session: Session) -> Reply:
     """Describe every command: arity, flags, key positions."""
     return [_info(entry) for entry in TABLE.values()]
 
 
-@command("COMMAND HELP", _ANY, since="5.0.0")
+@command("COMMAND HELP", _ANY, categories="connection", since="5.0.0")
 def command_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("COMMAND")
 
 
-@command("COMMAND COUNT", _ANY, since="2.8.13")
+@command("COMMAND COUNT", _ANY, categories="connection", since="2.8.13")
 def command_count(session: Session) -> int:
     """Return the number of commands."""
     return len(TABLE)
 
 
-@command("COMMAND INFO [command-name [command-name ...]]", _ANY, since="2.8.13")
+@command(
+    "COMMAND INFO [command-name [command-name ...]]",
+    _ANY,
+    categories="connection",
+    tips="nondeterministic_output_order",
+    since="2.8.13",
+)
 def command_info(session: Session, *names: bytes) -> Reply:
     """Describe some commands, or all of them."""
     if not names:
@@ -44,7 +66,13 @@ def command_info(session: Session, *names: bytes) -> Reply:
     return [_info(entry) if entry is not None else None for entry in found]
 
 
-@command("COMMAND DOCS [command-name [command-name ...]]", _ANY, since="7.0.0")
+@command(
+    "COMMAND DOCS [command-name [command-name ...]]",
+    _ANY,
+    categories="connection",
+    tips="nondeterministic_output_order",
+    since="7.0.0",
+)
 def command_docs(session: Session, *names: bytes) -> Reply:
     """Document some commands, or all of them."""
     chosen = [_find(name) for name in names] if names else TABLE.values()
@@ -54,6 +82,8 @@ def command_docs(session: Session, *names: bytes) -> Reply:
 @command(
     "COMMAND LIST [FILTERBY <MODULE module-name|ACLCAT category|PATTERN pattern>]",
     _ANY,
+    categories="connection",
+    tips="nondeterministic_output_order",
     since="7.0.0",
 )
 def command_list(session: Session, *arguments: bytes) -> Reply:
@@ -71,16 +101,28 @@ def command_list(session: Session, *arguments: bytes) -> Reply:
     if kind != b"ACLCAT":
         raise errors.syntax()
     category = wanted.decode("latin-1")
-    return [entry.name.encode() for entry in _all() if category in facts.categories(entry)]
+    return [entry.name.encode() for entry in _all() if category in entry.categories]
 
 
-@command("COMMAND GETKEYS command [arg [arg ...]]", _ANY, arity=-4, since="2.8.13")
+@command(
+    "COMMAND GETKEYS command [arg [arg ...]]",
+    _ANY,
+    arity=-4,
+    categories="connection",
+    since="2.8.13",
+)
 def command_getkeys(session: Session, *request: bytes) -> Reply:
     """Return the keys that a command would touch."""
     return _keys(request)[1]
 
 
-@command("COMMAND GETKEYSANDFLAGS command [arg [arg ...]]", _ANY, arity=-4, since="7.0.0")
+@command(
+    "COMMAND GETKEYSANDFLAGS command [arg [arg ...]]",
+    _ANY,
+    arity=-4,
+    categories="connection",
+    since="7.0.0",
+)
 def command_getkeysandflags(session: Session, *request: bytes) -> Reply:
     """Return the keys that a command would touch, and what it would do with each."""
     entry, keys = _keys(request)
@@ -119,7 +161,7 @@ def _keys(request: Sequence[bytes]) -> tuple[Command, list[bytes]]:
         raise CommandError(errors.COMMAND_WITHOUT_KEYS)
     if not entry.min_args <= len(request) <= entry.max_args:
         raise CommandError(errors.COMMAND_ARGUMENT_COUNT)
-    if not all(_has_keys(spec, request) for spec in facts.key_specs(entry)):
+    if not all(_has_keys(spec, request) for spec in entry.key_specs):
         if "no_mandatory_keys" in entry.flags:
             return entry, []
         raise CommandError(errors.COMMAND_ARGUMENTS)
@@ -136,15 +178,11 @@ def _has_keys(spec: KeySpec, request: Sequence[bytes]) -> bool:
 
 def _usage(entry: Command, request: Sequence[bytes], number: int) -> Sequence[str]:
     """What the command does with its key of that number."""
-    specs = facts.key_specs(entry)
+    specs = entry.key_specs
     spec = specs[0] if number == 0 or len(specs) == 1 else specs[-1]
-    if "variable_flags" not in spec.flags:
+    if entry.key_flags_finder is None:
         return spec.flags
-    words = [word.upper() for word in request[2:]]
-    if entry.name == "set":
-        return ("RW", "access", "update") if b"GET" in words[1:] else ("OW", "update")
-    writes = b"SET" in words or b"INCRBY" in words
-    return ("RW", "access", "update") if writes else ("RO", "access")
+    return entry.key_flags_finder(request).split()
 
 
 # describing
@@ -155,11 +193,11 @@ def _info(entry: Command) -> Reply:
     return [
         entry.name.encode(),
         entry.arity,
-        _words(facts.flags(entry)),
+        _words([flag for flag in _FLAGS if flag in entry.flags]),
         *(first, last, step),
-        _words(["@" + name for name in facts.categories(entry)]),
-        Members(tip.encode() for tip in facts.tips(entry)),
-        Members(_key_spec(spec) for spec in facts.key_specs(entry)),
+        _words(["@" + name for name in CATEGORIES if name in entry.categories]),
+        Members(tip.encode() for tip in entry.tips),
+        Members(_key_spec(spec) for spec in entry.key_specs),
         [_info(sub) for sub in entry.subcommands.values()] or Members(),
     ]
 
@@ -190,7 +228,7 @@ def _docs(entry: Command) -> Reply:
     docs: dict[bytes, Reply] = {
         b"summary": entry.summary.encode(),
         b"since": entry.since.encode(),
-        b"group": redis_group(entry).encode(),
+        b"group": entry.group.encode(),
     }
     if entry.subcommands:
         subs = entry.subcommands.values()
@@ -217,49 +255,3 @@ def _argument(part: Argument) -> Reply:
     if part.parts:
         shown[b"arguments"] = [_argument(inner) for inner in part.parts]
     return shown
-
-
-_GROUPS = {
-    "string": "string",
-    "list": "list",
-    "hash": "hash",
-    "set": "set",
-    "sortedset": "sorted-set",
-    "bitmap": "bitmap",
-    "stream": "stream",
-    "scripting": "scripting",
-    "geo": "geo",
-    "hyperloglog": "hyperloglog",
-    "pubsub": "pubsub",
-    "connection": "connection",
-    "transaction": "transactions",
-    "keyspace": "generic",
-}
-_CONTAINERS = {
-    "script": "scripting",
-    "function": "scripting",
-    "pubsub": "pubsub",
-    "xgroup": "stream",
-    "xinfo": "stream",
-}
-_SERVER = frozenset({"dbsize", "flushdb", "flushall", "swapdb", "command"})
-_GENERIC = frozenset({"sort", "sort_ro", "wait", "waitaof", "object"})
-
-
-def redis_group(entry: Command) -> str:
-    """Redis's name for the group that a command belongs to."""
-    first = entry.words[0]
-    if first in ("cluster", "asking", "readonly", "readwrite"):
-        return "cluster"
-    if first in _GENERIC:
-        return "generic"
-    if first in _CONTAINERS:
-        return _CONTAINERS[first]
-    if first == "client":
-        return "connection"
-    if first in _SERVER:
-        return "server"
-    for category in facts.categories(entry):
-        if category in _GROUPS:
-            return _GROUPS[category]
-    return "server"

@@ -11,38 +11,63 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
 from stratakv.proxy.arguments.scanning import COUNT_LIMIT, DEFAULT_COUNT, parse_cursor
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status, Stream
+
+_GROUP = CommandGroup("generic")
+command, container = _GROUP.command, _GROUP.container
 
 _TYPE_REPLIES: Final = {number: Status(name) for number, name in metas.NAMES.items()}
 _INT32: Final = range(-(1 << 31), 1 << 31)
 
 
-@command("DEL key [key ...]", "write")
+@command(
+    "DEL key [key ...]",
+    "write",
+    tips="request_policy:multi_shard response_policy:agg_sum",
+    key_flags="RM delete",
+)
 def del_(txn: Txn, *names: bytes) -> int:
     """Delete keys; takes the same short time whatever their size."""
     return keys.delete(txn, names)
 
 
-@command("UNLINK key [key ...]", "write fast", since="4.0.0")
+@command(
+    "UNLINK key [key ...]",
+    "write fast",
+    tips="request_policy:multi_shard response_policy:agg_sum",
+    key_flags="RM delete",
+    since="4.0.0",
+)
 def unlink(txn: Txn, *names: bytes) -> int:
     """Delete keys; the same as DEL, which does not wait for the disk space either."""
     return keys.delete(txn, names)
 
 
-@command("EXISTS key [key ...]", "readonly fast")
+@command(
+    "EXISTS key [key ...]",
+    "readonly fast",
+    tips="request_policy:multi_shard response_policy:agg_sum",
+    key_flags="RO",
+)
 def exists(txn: Txn, *names: bytes) -> int:
     """Count the keys that exist."""
     return keys.count_existing(txn, names)
 
 
-@command("TOUCH key [key ...]", "readonly fast", since="3.2.1")
+@command(
+    "TOUCH key [key ...]",
+    "readonly fast",
+    tips="request_policy:multi_shard response_policy:agg_sum",
+    key_flags="RO",
+    since="3.2.1",
+)
 def touch(txn: Txn, *names: bytes) -> int:
     """Count the keys that exist, as used just now."""
     return keys.count_existing(txn, names)
 
 
-@command("TYPE key", "readonly fast")
+@command("TYPE key", "readonly fast", key_flags="RO")
 def type_(txn: Txn, key: bytes) -> Status:
     """Name the type of a key."""
     meta = txn.find(key)
@@ -52,25 +77,37 @@ def type_(txn: Txn, key: bytes) -> Status:
 # expire-times
 
 
-@command("EXPIRE key seconds [NX|XX|GT|LT]", "write fast")
+@command("EXPIRE key seconds [NX|XX|GT|LT]", "write fast", key_flags="RW update")
 def expire(txn: Txn, key: bytes, seconds: bytes, *options: bytes) -> int:
     """Let a key expire after some seconds."""
     return _expire(txn, key, seconds, options, "expire", unit_ms=1000, base_ms=txn.now_ms)
 
 
-@command("PEXPIRE key milliseconds [NX|XX|GT|LT]", "write fast", since="2.6.0")
+@command(
+    "PEXPIRE key milliseconds [NX|XX|GT|LT]", "write fast", key_flags="RW update", since="2.6.0"
+)
 def pexpire(txn: Txn, key: bytes, milliseconds: bytes, *options: bytes) -> int:
     """Let a key expire after some milliseconds."""
     return _expire(txn, key, milliseconds, options, "pexpire", unit_ms=1, base_ms=txn.now_ms)
 
 
-@command("EXPIREAT key unix-time-seconds [NX|XX|GT|LT]", "write fast", since="1.2.0")
+@command(
+    "EXPIREAT key unix-time-seconds [NX|XX|GT|LT]",
+    "write fast",
+    key_flags="RW update",
+    since="1.2.0",
+)
 def expireat(txn: Txn, key: bytes, seconds: bytes, *options: bytes) -> int:
     """Let a key expire at a time given in seconds."""
     return _expire(txn, key, seconds, options, "expireat", unit_ms=1000, base_ms=0)
 
 
-@command("PEXPIREAT key unix-time-milliseconds [NX|XX|GT|LT]", "write fast", since="2.6.0")
+@command(
+    "PEXPIREAT key unix-time-milliseconds [NX|XX|GT|LT]",
+    "write fast",
+    key_flags="RW update",
+    since="2.6.0",
+)
 def pexpireat(txn: Txn, key: bytes, milliseconds: bytes, *options: bytes) -> int:
     """Let a key expire at a time given in milliseconds."""
     return _expire(txn, key, milliseconds, options, "pexpireat", unit_ms=1, base_ms=0)
@@ -105,14 +142,14 @@ def _expire_conditions(options: tuple[bytes, ...]) -> frozenset[bytes]:
     return words
 
 
-@command("TTL key", "readonly fast")
+@command("TTL key", "readonly fast", tips="nondeterministic_output")
 def ttl(txn: Txn, key: bytes) -> int:
     """Tell in how many seconds a key expires."""
     left_ms = _left_ms(txn, key)
     return left_ms if left_ms < 0 else _rounded_seconds(left_ms)
 
 
-@command("PTTL key", "readonly fast", since="2.6.0")
+@command("PTTL key", "readonly fast", tips="nondeterministic_output", since="2.6.0")
 def pttl(txn: Txn, key: bytes) -> int:
     """Tell in how many milliseconds a key expires."""
     return _left_ms(txn, key)
@@ -140,7 +177,7 @@ def _rounded_seconds(ms: int) -> int:
     return (ms + 500) // 1000
 
 
-@command("PERSIST key", "write fast", since="2.2.0")
+@command("PERSIST key", "write fast", key_flags="RW update", since="2.2.0")
 def persist(txn: Txn, key: bytes) -> int:
     """Take the expire-time from a key."""
     return int(keys.persist(txn, key))
@@ -149,7 +186,7 @@ def persist(txn: Txn, key: bytes) -> int:
 # other names and databases
 
 
-@command("RENAME key newkey", "write")
+@command("RENAME key newkey", "write", key_flags="RW access delete, OW update")
 def rename(txn: Txn, key: bytes, newkey: bytes) -> Reply:
     """Give a key another name, replacing what had it."""
     meta = txn.find(key)
@@ -159,7 +196,7 @@ def rename(txn: Txn, key: bytes, newkey: bytes) -> Reply:
     return OK
 
 
-@command("RENAMENX key newkey", "write fast")
+@command("RENAMENX key newkey", "write fast", key_flags="RW access delete, OW insert")
 def renamenx(txn: Txn, key: bytes, newkey: bytes) -> int:
     """Give a key another name, unless a key has it."""
     if txn.find(key) is None:
@@ -167,7 +204,12 @@ def renamenx(txn: Txn, key: bytes, newkey: bytes) -> int:
     return int(key != newkey and copying.move(txn, key, txn, newkey))
 
 
-@command("COPY source destination [DB destination-db] [REPLACE]", "write denyoom", since="6.2.0")
+@command(
+    "COPY source destination [DB destination-db] [REPLACE]",
+    "write denyoom",
+    key_flags="RO access, OW update",
+    since="6.2.0",
+)
 def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
     """Copy a key with its expire-time to another name or database."""
     args = Args(options)
@@ -206,14 +248,24 @@ def _database(txn: Txn, text: bytes) -> int:
 # the keyspace
 
 
-@command("KEYS pattern", "readonly")
+@command(
+    "KEYS pattern",
+    "readonly",
+    categories="keyspace dangerous",
+    tips="request_policy:all_shards nondeterministic_output_order",
+)
 def keys_(txn: Txn, pattern: bytes) -> Stream:
     """List the keys that match a pattern."""
     found = keys.matching(txn, pattern)
     return Stream(list, len(found), keys.paced(txn, keys.drained(found)))
 
 
-@command("SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]", "readonly", since="2.8.0")
+@command(
+    "SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]",
+    "readonly",
+    tips="nondeterministic_output request_policy:special",
+    since="2.8.0",
+)
 def scan(txn: Txn, cursor: bytes, *options: bytes) -> Reply:
     """Go through the keys in steps; the cursor of a reply asks for the next step."""
     place = parse_cursor(cursor)
@@ -236,13 +288,18 @@ def scan(txn: Txn, cursor: bytes, *options: bytes) -> Reply:
     return [b"%d" % following, found]
 
 
-@command("RANDOMKEY", "readonly")
+@command("RANDOMKEY", "readonly", tips="request_policy:all_shards nondeterministic_output")
 def randomkey(txn: Txn) -> bytes | None:
     """Return some key."""
     return keys.choose(txn)
 
 
-@command("DBSIZE", "readonly fast")
+@CommandGroup("server").command(
+    "DBSIZE",
+    "readonly fast",
+    categories="keyspace",
+    tips="request_policy:all_shards response_policy:agg_sum",
+)
 def dbsize(txn: Txn) -> int:
     """Count the keys of the database."""
     return keys.count(txn)
@@ -260,13 +317,17 @@ def _describe(
     return None if meta is None else describe(meta)
 
 
-@command("OBJECT ENCODING key", "readonly", since="2.2.3")
+@command(
+    "OBJECT ENCODING key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
+)
 def object_encoding(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Name the encoding that Redis would use for the value."""
     return _describe(txn, key, lambda meta: keys.encoding_name(txn, meta))
 
 
-@command("OBJECT FREQ key", "readonly", since="4.0.0")
+@command(
+    "OBJECT FREQ key", "readonly", tips="nondeterministic_output", key_flags="RO", since="4.0.0"
+)
 def object_freq(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Refuse: how often a key is used is not counted."""
     if txn.find(key) is None:
@@ -274,13 +335,17 @@ def object_freq(txn: Txn, _word: bytes, key: bytes) -> Reply:
     raise CommandError(errors.NO_LFU)
 
 
-@command("OBJECT IDLETIME key", "readonly", since="2.2.3")
+@command(
+    "OBJECT IDLETIME key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
+)
 def object_idletime(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Answer 0 for a key that exists: when it was last used is not kept."""
     return _describe(txn, key, lambda meta: 0)
 
 
-@command("OBJECT REFCOUNT key", "readonly", since="2.2.3")
+@command(
+    "OBJECT REFCOUNT key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
+)
 def object_refcount(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Tell how many references Redis would have to the value."""
     return _describe(txn, key, keys.reference_count)

@@ -13,8 +13,10 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer, ranged
 from stratakv.proxy.arguments.pop_options import ENDS, LEFT, pop_options
 from stratakv.proxy.arguments.zset_options import numbered_keys
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Stream
+
+command = CommandGroup("list").command
 
 _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
 
@@ -22,37 +24,41 @@ _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
 # at the ends
 
 
-@command("LPUSH key element [element ...]", "write denyoom fast")
+@command("LPUSH key element [element ...]", "write denyoom fast", key_flags="RW insert")
 def lpush(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Add elements at the head of a list."""
     return lists.push(txn, key, elements, left=True)
 
 
-@command("RPUSH key element [element ...]", "write denyoom fast")
+@command("RPUSH key element [element ...]", "write denyoom fast", key_flags="RW insert")
 def rpush(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Add elements at the tail of a list."""
     return lists.push(txn, key, elements, left=False)
 
 
-@command("LPUSHX key element [element ...]", "write denyoom fast", since="2.2.0")
+@command(
+    "LPUSHX key element [element ...]", "write denyoom fast", key_flags="RW insert", since="2.2.0"
+)
 def lpushx(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Add elements at the head of a list that exists."""
     return lists.push(txn, key, elements, left=True, only_existing=True)
 
 
-@command("RPUSHX key element [element ...]", "write denyoom fast", since="2.2.0")
+@command(
+    "RPUSHX key element [element ...]", "write denyoom fast", key_flags="RW insert", since="2.2.0"
+)
 def rpushx(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Add elements at the tail of a list that exists."""
     return lists.push(txn, key, elements, left=False, only_existing=True)
 
 
-@command("LPOP key [count]", "write fast")
+@command("LPOP key [count]", "write fast", key_flags="RW access delete")
 def lpop(txn: Txn, key: bytes, *wanted: bytes) -> Reply:
     """Remove and return the first elements of a list."""
     return _pop_many(txn, "lpop", key, wanted) if wanted else lists.pop(txn, key, left=True)
 
 
-@command("RPOP key [count]", "write fast")
+@command("RPOP key [count]", "write fast", key_flags="RW access delete")
 def rpop(txn: Txn, key: bytes, *wanted: bytes) -> Reply:
     """Remove and return the last elements of a list."""
     return _pop_many(txn, "rpop", key, wanted) if wanted else lists.pop(txn, key, left=False)
@@ -66,14 +72,24 @@ def _pop_many(txn: Txn, name: str, key: bytes, wanted: Sequence[bytes]) -> Reply
     return NULL_ARRAY if popped is None else popped
 
 
-@command("LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>", "write denyoom", since="6.2.0")
+@command(
+    "LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>",
+    "write denyoom",
+    key_flags="RW access delete, RW insert",
+    since="6.2.0",
+)
 def lmove(txn: Txn, source: bytes, destination: bytes, origin: bytes, goal: bytes) -> bytes | None:
     """Move an element from an end of a list to an end of another, or of the same."""
     from_left, to_left = side(origin), side(goal)
     return lists.move(txn, source, destination, from_left=from_left, to_left=to_left)
 
 
-@command("RPOPLPUSH source destination", "write denyoom", since="1.2.0")
+@command(
+    "RPOPLPUSH source destination",
+    "write denyoom",
+    key_flags="RW access delete, RW insert",
+    since="1.2.0",
+)
 def rpoplpush(txn: Txn, source: bytes, destination: bytes) -> bytes | None:
     """Move the last element of a list to the head of another."""
     return lists.move(txn, source, destination, from_left=False, to_left=True)
@@ -84,6 +100,7 @@ def rpoplpush(txn: Txn, source: bytes, destination: bytes) -> bytes | None:
     "write movablekeys",
     keys=(0, 0, 0),
     key_finder=partial(numbered_keys, 1),
+    key_flags="RW access delete",
     since="7.0.0",
 )
 def lmpop(txn: Txn, *arguments: bytes) -> Reply:
@@ -107,7 +124,7 @@ def side(word: bytes) -> bool:
 # by index
 
 
-@command("LLEN key", "readonly fast")
+@command("LLEN key", "readonly fast", key_flags="RO")
 def llen(txn: Txn, key: bytes) -> int:
     """Return the number of elements of a list."""
     return lists.length(txn, key)
@@ -127,7 +144,7 @@ def lindex(txn: Txn, key: bytes, index: bytes) -> bytes | None:
     return None if meta is None else lists.find(txn, meta, integer(index))
 
 
-@command("LSET key index element", "write denyoom")
+@command("LSET key index element", "write denyoom", key_flags="RW update")
 def lset(txn: Txn, key: bytes, index: bytes, element: bytes) -> Reply:
     """Replace the element at an index."""
     meta = txn.expect(key, LIST)
@@ -137,7 +154,7 @@ def lset(txn: Txn, key: bytes, index: bytes, element: bytes) -> Reply:
     return OK
 
 
-@command("LTRIM key start stop", "write")
+@command("LTRIM key start stop", "write", key_flags="RW delete")
 def ltrim(txn: Txn, key: bytes, start: bytes, stop: bytes) -> Reply:
     """Remove all elements but those from one index to another."""
     lists.trim(txn, key, integer(start), integer(stop))
@@ -147,7 +164,12 @@ def ltrim(txn: Txn, key: bytes, start: bytes, stop: bytes) -> Reply:
 # by value
 
 
-@command("LINSERT key <BEFORE | AFTER> pivot element", "write denyoom", since="2.2.0")
+@command(
+    "LINSERT key <BEFORE | AFTER> pivot element",
+    "write denyoom",
+    key_flags="RW insert",
+    since="2.2.0",
+)
 def linsert(txn: Txn, key: bytes, where: bytes, pivot: bytes, element: bytes) -> int:
     """Add an element before or after another."""
     word = where.upper()
@@ -156,7 +178,7 @@ def linsert(txn: Txn, key: bytes, where: bytes, pivot: bytes, element: bytes) ->
     return lists.insert(txn, key, pivot, element, before=word == b"BEFORE")
 
 
-@command("LREM key count element", "write")
+@command("LREM key count element", "write", key_flags="RW delete")
 def lrem(txn: Txn, key: bytes, limit: bytes, element: bytes) -> int:
     """Remove elements that are equal to one."""
     return lists.remove(txn, key, integer(limit), element)

@@ -8,8 +8,11 @@ from stratakv.encodings.layout.globs import compile_glob
 from stratakv.proxy.clients.pubsub import PubSub, Topics
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, Push, Reply, Several, Status
+
+_GROUP = CommandGroup("pubsub")
+command, container = _GROUP.command, _GROUP.container
 
 _SUBSCRIBE = "pubsub noscript loading stale"
 _PUBLISH = "pubsub loading stale fast"
@@ -36,6 +39,7 @@ def psubscribe(session: Session, *patterns: bytes) -> Reply:
     _SUBSCRIBE,
     keys=(1, -1, 1),
     traits="subscriber",
+    key_flags="not_key",
     since="7.0.0",
 )
 def ssubscribe(session: Session, *channels: bytes) -> Reply:
@@ -60,6 +64,7 @@ def punsubscribe(session: Session, *patterns: bytes) -> Reply:
     _SUBSCRIBE,
     keys=(1, -1, 1),
     traits="subscriber",
+    key_flags="not_key",
     since="7.0.0",
 )
 def sunsubscribe(session: Session, *channels: bytes) -> Reply:
@@ -121,6 +126,7 @@ def publish(session: Session, channel: bytes, message: bytes) -> int:
     _PUBLISH,
     keys=(1, 1, 1),
     traits="replicates",
+    key_flags="not_key",
     since="7.0.0",
 )
 def spublish(session: Session, channel: bytes, message: bytes) -> int:

@@ -10,9 +10,14 @@ from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.scripting.engine import Script
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import H, command, container
+from stratakv.proxy.table.registry import CommandGroup, H
 from stratakv.proxy.wire.replies import OK, Reply
 
+_GROUP = CommandGroup("scripting")
+command, container = _GROUP.command, _GROUP.container
+
+KEYS_OF_WRITER = "the script decides: reads and writes assumed"
+KEYS_OF_READER = "the script decides: reads assumed"
 _FLAGS = "noscript stale skip_monitor no_mandatory_keys movablekeys"
 
 
@@ -31,13 +36,15 @@ def split_keys(count: int, rest: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], 
     return rest[:count], rest[count:]
 
 
-def script_call(syntax: str, *, writes: bool, since: str) -> Callable[[H], H]:
+def script_call(syntax: str, *, writes: bool, since: str, key_notes: str = "") -> Callable[[H], H]:
     """Put EVAL, FCALL or one of their like into the table."""
     return command(
         syntax,
         _FLAGS if writes else f"readonly {_FLAGS}",
         keys=(0, 0, 0),
         key_finder=named_keys,
+        key_flags="RW access update" if writes else "RO access",
+        key_notes=key_notes,
         traits="unit replicates" if writes else "",
         since=since,
     )
@@ -68,13 +75,23 @@ def _find(session: Session, digest: bytes) -> Script | None:
     return scripts.get(digest) or scripts.get(digest.lower())
 
 
-@script_call("EVAL script numkeys [key [key ...]] [arg [arg ...]]", writes=True, since="2.6.0")
+@script_call(
+    "EVAL script numkeys [key [key ...]] [arg [arg ...]]",
+    writes=True,
+    key_notes=KEYS_OF_WRITER,
+    since="2.6.0",
+)
 def eval_(session: Session, script: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Run a Lua script as one unit."""
     return _eval(session, script, numkeys, rest, read_only=False)
 
 
-@script_call("EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]", writes=False, since="7.0.0")
+@script_call(
+    "EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
+    writes=False,
+    key_notes=KEYS_OF_READER,
+    since="7.0.0",
+)
 def eval_ro(session: Session, script: bytes, numkeys: bytes, *rest: bytes) -> Reply:
     """Run a Lua script that writes nothing."""
     return _eval(session, script, numkeys, rest, read_only=True)
@@ -95,19 +112,34 @@ def evalsha_ro(session: Session, sha1: bytes, numkeys: bytes, *rest: bytes) -> R
 container("SCRIPT", since="2.6.0")
 
 
-@command("SCRIPT LOAD script", "noscript stale", since="2.6.0")
+@command(
+    "SCRIPT LOAD script",
+    "noscript stale",
+    tips="request_policy:all_nodes response_policy:all_succeeded",
+    since="2.6.0",
+)
 def script_load(session: Session, script: bytes) -> Reply:
     """Let the server know a script, and return its digest."""
     return session.server.scripting.load(script).digest
 
 
-@command("SCRIPT EXISTS sha1 [sha1 ...]", "noscript", since="2.6.0")
+@command(
+    "SCRIPT EXISTS sha1 [sha1 ...]",
+    "noscript",
+    tips="request_policy:all_shards response_policy:agg_logical_and",
+    since="2.6.0",
+)
 def script_exists(session: Session, *digests: bytes) -> Reply:
     """Say which of these scripts the server knows."""
     return [int(_find(session, digest) is not None) for digest in digests]
 
 
-@command("SCRIPT FLUSH [ASYNC|SYNC]", "noscript", since="2.6.0")
+@command(
+    "SCRIPT FLUSH [ASYNC|SYNC]",
+    "noscript",
+    tips="request_policy:all_nodes response_policy:all_succeeded",
+    since="2.6.0",
+)
 def script_flush(session: Session, *mode: bytes) -> Reply:
     """Forget all scripts."""
     if len(mode) > 1 or (mode and mode[0].upper() not in (b"ASYNC", b"SYNC")):
@@ -116,7 +148,12 @@ def script_flush(session: Session, *mode: bytes) -> Reply:
     return OK
 
 
-@command("SCRIPT KILL", "noscript allow_busy", since="2.6.0")
+@command(
+    "SCRIPT KILL",
+    "noscript allow_busy",
+    tips="request_policy:all_shards response_policy:one_succeeded",
+    since="2.6.0",
+)
 def script_kill(session: Session) -> Reply:
     """End the running scripts that have written nothing yet."""
     session.server.scripting.kill("eval")

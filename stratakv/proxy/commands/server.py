@@ -17,38 +17,52 @@ from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.commands.lolwut import strata
 from stratakv.proxy.observe import info
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table import facts
+from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, command, container
+from stratakv.proxy.table.registry import TABLE, CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
 
+_GROUP = CommandGroup("server")
+command, container = _GROUP.command, _GROUP.container
+
 _ADMIN = "admin noscript loading stale"
 
 
-@command("INFO [section [section ...]]", "loading stale")
+@command(
+    "INFO [section [section ...]]",
+    "loading stale",
+    categories="dangerous",
+    tips="nondeterministic_output request_policy:all_shards response_policy:special",
+)
 def info_(session: Session, *sections: bytes) -> Text:
     """Describe the state of the server."""
     names = [section.decode("latin-1").lower() for section in sections]
     return Text(info.report(session.server, names or ["default"]).encode())
 
 
-@command("TIME", "loading stale fast", since="2.6.0")
+@command("TIME", "loading stale fast", tips="nondeterministic_output", since="2.6.0")
 def time_(session: Session) -> list[bytes]:
     """Return the time of the server in seconds and microseconds."""
     seconds, micros = divmod(session.server.clock.micros(), 1_000_000)
     return [b"%d" % seconds, b"%d" % micros]
 
 
-@command("ROLE", "noscript loading stale fast", since="2.8.12")
+@command("ROLE", "noscript loading stale fast", categories="admin dangerous", since="2.8.12")
 def role(session: Session) -> Reply:
     """Return the role in replication: a master without replicas."""
     return [b"master", 0, []]
 
 
-@command("WAIT numreplicas timeout", "noscript", since="3.0.0")
+@CommandGroup("generic").command(
+    "WAIT numreplicas timeout",
+    "noscript",
+    categories="connection",
+    tips="request_policy:all_shards response_policy:agg_min",
+    since="3.0.0",
+)
 def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
     """Wait for replicas, of which there are none."""
     wanted, limit = integer(replicas), milliseconds(timeout)
@@ -57,7 +71,13 @@ def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
     raise WouldBlock([], limit / 1000, 0)
 
 
-@command("WAITAOF numlocal numreplicas timeout", "blocking", since="7.2.0")
+@CommandGroup("generic").command(
+    "WAITAOF numlocal numreplicas timeout",
+    "blocking",
+    categories="connection",
+    tips="request_policy:all_shards response_policy:agg_min",
+    since="7.2.0",
+)
 def waitaof(session: Session, local: bytes, replicas: bytes, timeout: bytes) -> Reply:
     """Wait until what this connection wrote is on stable storage; replicas there are none.
 
@@ -94,7 +114,12 @@ def _on_stable_storage(
 # whole databases
 
 
-@command("FLUSHDB [ASYNC|SYNC]", "write")
+@command(
+    "FLUSHDB [ASYNC|SYNC]",
+    "write",
+    categories="keyspace dangerous",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+)
 def flushdb(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of the database, at once; their space is reclaimed later."""
     _check_flush_mode(mode)
@@ -102,7 +127,12 @@ def flushdb(session: Session, *mode: bytes) -> Reply:
     return OK
 
 
-@command("FLUSHALL [ASYNC|SYNC]", "write")
+@command(
+    "FLUSHALL [ASYNC|SYNC]",
+    "write",
+    categories="keyspace dangerous",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+)
 def flushall(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of all databases, at once; their space is reclaimed later."""
     _check_flush_mode(mode)
@@ -131,7 +161,7 @@ def _begin_write(session: Session) -> None:
         session.unit.apply()
 
 
-@command("SWAPDB index1 index2", "write fast", since="4.0.0")
+@command("SWAPDB index1 index2", "write fast", categories="keyspace dangerous", since="4.0.0")
 def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     """Exchange the contents of two databases."""
     first = _database(session, index1, b"ERR invalid first DB index")
@@ -177,7 +207,9 @@ def bgrewriteaof(session: Session) -> Reply:
     raise CommandError(errors.NO_REWRITE_OF_LOG)
 
 
-@command("LASTSAVE", "loading stale fast")
+@command(
+    "LASTSAVE", "loading stale fast", categories="admin dangerous", tips="nondeterministic_output"
+)
 def lastsave(session: Session) -> int:
     """Return when SAVE last ended, or the start."""
     return session.server.last_save
@@ -236,7 +268,7 @@ def module_help(session: Session) -> list[Status]:
     return help_of("MODULE")
 
 
-@command("MODULE LIST", "admin noscript", since="4.0.0")
+@command("MODULE LIST", "admin noscript", tips="nondeterministic_output_order", since="4.0.0")
 def module_list(session: Session) -> Reply:
     """List the loaded modules: there are none."""
     return []
@@ -310,15 +342,15 @@ def acl_cat(session: Session, *names: bytes) -> list[bytes]:
     if len(names) > 1:
         raise errors.wrong_subcommand("ACL", session.request[1])
     if not names:
-        return [name.encode() for name in facts.CATEGORIES]
+        return [name.encode() for name in CATEGORIES]
     wanted = names[0].lower().decode("latin-1")
-    if wanted not in facts.CATEGORIES:
+    if wanted not in CATEGORIES:
         raise CommandError(b"ERR Unknown category '%b'" % names[0])
     return [
         one.name.encode()
         for entry in TABLE.values()
         for one in (entry, *entry.subcommands.values())
-        if wanted in facts.categories(one)
+        if wanted in one.categories
     ]
 
 

@@ -8,9 +8,19 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.keys import sorting
 from stratakv.encodings.types.keys.sorting import Plan
 from stratakv.proxy.arguments.args import Args
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.keyspecs import KeySpec
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Reply, Stream
 
+command = CommandGroup("generic").command
+
+_SORTED: Final = KeySpec(("RO", "access"), 1)
+_BY_CONTENT: Final = KeySpec(
+    ("RO", "access"),
+    find="unknown",
+    notes="BY and GET name keys after what the sorted key holds",
+)
+_STORED: Final = KeySpec(("OW", "update"), find="unknown", notes="STORE may stand anywhere")
 _ARGUMENTS: Final = {b"LIMIT": 2, b"GET": 1, b"BY": 1}
 
 
@@ -32,6 +42,8 @@ def _sort_keys(request: Sequence[bytes]) -> list[bytes]:
     "write denyoom movablekeys",
     keys=(1, 1, 1),
     key_finder=_sort_keys,
+    key_specs=(_SORTED, _BY_CONTENT, _STORED),
+    categories="set sortedset list dangerous",
 )
 def sort(txn: Txn, key: bytes, *options: bytes) -> Reply:
     """Sort a list, set or sorted set, by its elements or by other keys; reply or store."""
@@ -46,7 +58,8 @@ def sort(txn: Txn, key: bytes, *options: bytes) -> Reply:
     " [ALPHA]",
     "readonly movablekeys",
     keys=(1, 1, 1),
-    key_finder=lambda request: [request[1]],
+    key_specs=(_SORTED, _BY_CONTENT),
+    categories="set sortedset list dangerous",
     since="7.0.0",
 )
 def sort_ro(txn: Txn, key: bytes, *options: bytes) -> Reply:

@@ -10,8 +10,11 @@ from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status
+
+_GROUP = CommandGroup("server")
+command, container = _GROUP.command, _GROUP.container
 
 container("STRATA", since="7.0.0")
 

@@ -22,8 +22,11 @@ from stratakv.proxy.arguments.stream_options import (
 )
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status
+
+_GROUP = CommandGroup("stream")
+command, container = _GROUP.command, _GROUP.container
 
 _ATTEMPTS = 10
 """Pending entries that XAUTOCLAIM looks at for each one that it may claim."""
@@ -37,6 +40,7 @@ container("XGROUP", since="5.0.0")
 @command(
     "XGROUP CREATE key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]",
     "write denyoom",
+    key_flags="RW insert",
     since="5.0.0",
 )
 def xgroup_create(
@@ -76,7 +80,12 @@ def _entries_read(word: bytes, args: Args) -> int:
     return read
 
 
-@command("XGROUP SETID key group <id | $> [ENTRIESREAD entries-read]", "write", since="5.0.0")
+@command(
+    "XGROUP SETID key group <id | $> [ENTRIESREAD entries-read]",
+    "write",
+    key_flags="RW update",
+    since="5.0.0",
+)
 def xgroup_setid(
     txn: Txn, word: bytes, key: bytes, name: bytes, text: bytes, *arguments: bytes
 ) -> Status:
@@ -94,7 +103,7 @@ def xgroup_setid(
     return OK
 
 
-@command("XGROUP DESTROY key group", "write", since="5.0.0")
+@command("XGROUP DESTROY key group", "write", key_flags="RW delete", since="5.0.0")
 def xgroup_destroy(txn: Txn, _word: bytes, key: bytes, name: bytes) -> int:
     """Delete a consumer group with all that is pending."""
     meta = _stream(txn, key)
@@ -105,7 +114,12 @@ def xgroup_destroy(txn: Txn, _word: bytes, key: bytes, name: bytes) -> int:
     return 1
 
 
-@command("XGROUP CREATECONSUMER key group consumer", "write denyoom", since="6.2.0")
+@command(
+    "XGROUP CREATECONSUMER key group consumer",
+    "write denyoom",
+    key_flags="RW insert",
+    since="6.2.0",
+)
 def xgroup_createconsumer(txn: Txn, _word: bytes, key: bytes, name: bytes, consumer: bytes) -> int:
     """Make a consumer of a group."""
     _, group = _existing(txn, key, name)
@@ -115,7 +129,7 @@ def xgroup_createconsumer(txn: Txn, _word: bytes, key: bytes, name: bytes, consu
     return 1
 
 
-@command("XGROUP DELCONSUMER key group consumer", "write", since="5.0.0")
+@command("XGROUP DELCONSUMER key group consumer", "write", key_flags="RW delete", since="5.0.0")
 def xgroup_delconsumer(txn: Txn, _word: bytes, key: bytes, name: bytes, consumer: bytes) -> int:
     """Delete a consumer of a group with all that is pending with it."""
     _, group = _existing(txn, key, name)
@@ -150,7 +164,7 @@ def _existing(txn: Txn, key: bytes, name: bytes) -> tuple[Meta, Group]:
 # pending entries
 
 
-@command("XACK key group id [id ...]", "write fast", since="5.0.0")
+@command("XACK key group id [id ...]", "write fast", key_flags="RW update", since="5.0.0")
 def xack(txn: Txn, key: bytes, name: bytes, *ids: bytes) -> int:
     """Acknowledge entries: they are no longer pending."""
     place = stream_groups.find(txn, key, name)
@@ -162,6 +176,7 @@ def xack(txn: Txn, key: bytes, name: bytes, *ids: bytes) -> int:
 @command(
     "XPENDING key group [[IDLE min-idle-time] start end count [consumer]]",
     "readonly",
+    tips="nondeterministic_output",
     since="5.0.0",
 )
 def xpending(txn: Txn, key: bytes, name: bytes, *arguments: bytes) -> Reply:
@@ -229,6 +244,8 @@ def _group(txn: Txn, key: bytes, name: bytes) -> tuple[Meta, Group]:
     "XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] "
     "[RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
     "write fast",
+    tips="nondeterministic_output",
+    key_flags="RW update",
     since="5.0.0",
 )
 def xclaim(
@@ -286,6 +303,8 @@ def _claim_options(args: Args, consumer: bytes, min_idle_ms: int, now_ms: int) -
 @command(
     "XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]",
     "write fast",
+    tips="nondeterministic_output",
+    key_flags="RW delete",
     since="6.2.0",
 )
 def xautoclaim(

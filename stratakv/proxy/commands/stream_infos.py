@@ -13,8 +13,11 @@ from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.arguments.stream_options import limit_of
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import command, container
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Reply, Status
+
+_GROUP = CommandGroup("stream")
+command, container = _GROUP.command, _GROUP.container
 
 _FULL_COUNT: Final = 10
 
@@ -134,7 +137,7 @@ def xinfo_groups(txn: Txn, _word: bytes, key: bytes) -> list[dict[bytes, object]
     ]
 
 
-@command("XINFO CONSUMERS key group", "readonly", since="5.0.0")
+@command("XINFO CONSUMERS key group", "readonly", tips="nondeterministic_output", since="5.0.0")
 def xinfo_consumers(txn: Txn, _word: bytes, key: bytes, name: bytes) -> list[dict[bytes, object]]:
     """Tell about the consumers of a group."""
     group = stream_groups.find_in(txn, key, _stream(txn, key), name)

@@ -26,8 +26,11 @@ from stratakv.proxy.arguments.stream_options import (
 )
 from stratakv.proxy.commands.streams import entries
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.keyspecs import KeySpec
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Keyed, Reply, Stream
+
+command = CommandGroup("stream").command
 
 _SERVED_AT_ONCE: Final = 1000
 """Entries that a client gets after a wait, if it gave no COUNT."""
@@ -36,11 +39,17 @@ Seen = tuple[int, int] | None
 """A stream's version and the number of entries it ever had: it changes with every XADD."""
 
 
+def _after_streams(start: int) -> tuple[KeySpec, ...]:
+    """Half of what follows STREAMS, which is looked for from `start`."""
+    return (KeySpec(("RO", "access"), start, last=-1, keyword="STREAMS", limit=2),)
+
+
 @command(
     "XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
     "readonly blocking movablekeys",
     keys=(0, 0, 0),
     key_finder=partial(stream_keys, 1),
+    key_specs=_after_streams(1),
     arity=-4,
     since="5.0.0",
 )
@@ -82,6 +91,7 @@ def _has_after(txn: Txn, meta: Meta, number: int) -> bool:
     "write blocking movablekeys",
     keys=(0, 0, 0),
     key_finder=partial(stream_keys, 4),
+    key_specs=_after_streams(4),
     arity=-7,
     since="5.0.0",
 )

@@ -14,14 +14,19 @@ from stratakv.proxy.arguments.stream_options import (
     new_id,
     strict_id,
 )
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status, Stream
+
+command = CommandGroup("stream").command
 
 
 @command(
     "XADD key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> "
     "field value [field value ...]",
     "write denyoom fast",
+    tips="nondeterministic_output",
+    key_notes="may trim as well as add",
+    key_flags="RW update",
     since="5.0.0",
 )
 def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
@@ -53,7 +58,7 @@ def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
     return None if number is None else streams.format_id(number)
 
 
-@command("XLEN key", "readonly fast", since="5.0.0")
+@command("XLEN key", "readonly fast", key_flags="RO", since="5.0.0")
 def xlen(txn: Txn, key: bytes) -> int:
     """Count the entries of a stream."""
     return streams.length(txn, key)
@@ -112,7 +117,7 @@ def entries(
     return Stream(list, limit, shown) if txn.is_long else list(shown)
 
 
-@command("XDEL key id [id ...]", "write fast", since="5.0.0")
+@command("XDEL key id [id ...]", "write fast", key_flags="RW delete", since="5.0.0")
 def xdel(txn: Txn, key: bytes, *ids: bytes) -> int:
     """Delete entries of a stream."""
     if txn.expect(key, STREAM) is None:
@@ -120,7 +125,13 @@ def xdel(txn: Txn, key: bytes, *ids: bytes) -> int:
     return streams.delete(txn, key, [strict_id(text) for text in ids])
 
 
-@command("XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]", "write", since="5.0.0")
+@command(
+    "XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]",
+    "write",
+    tips="nondeterministic_output",
+    key_flags="RW delete",
+    since="5.0.0",
+)
 def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
     """Delete the first entries of a stream."""
     args = Args(arguments)
@@ -136,6 +147,7 @@ def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
 @command(
     "XSETID key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
     "write denyoom fast",
+    key_flags="RW update",
     since="5.0.0",
 )
 def xsetid(txn: Txn, key: bytes, last_id: bytes, *arguments: bytes) -> Status:

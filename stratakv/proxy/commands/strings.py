@@ -1,5 +1,6 @@
 """String commands."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from stratakv import errors
@@ -10,8 +11,10 @@ from stratakv.encodings.types.strings import lcs, strings
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MIN, Args, integer
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Stream
+
+command = CommandGroup("string").command
 
 _SET_WORDS: Final = {
     b"NX": frozenset({b"XX"}),
@@ -29,10 +32,17 @@ _GETEX_WORDS: Final = {b"PERSIST": EXPIRE_OPTIONS}
 command("GET key", "readonly fast")(strings.find)
 
 
+def _set_key_flags(request: Sequence[bytes]) -> str:
+    words = [word.upper() for word in request[3:]]
+    return "RW access update" if b"GET" in words else "OW update"
+
+
 @command(
     "SET key value [NX|XX] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds"
     "|PXAT unix-time-milliseconds|KEEPTTL]",
     "write denyoom",
+    key_flags_finder=_set_key_flags,
+    key_notes="reads the key only with GET",
 )
 def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
     """Set the value of a string, replacing what the key held."""
@@ -63,20 +73,20 @@ def _set_with_options(txn: Txn, key: bytes, value: bytes, args: Args) -> Reply:
     return OK if done else None
 
 
-@command("SETNX key value", "write denyoom fast")
+@command("SETNX key value", "write denyoom fast", key_flags="OW insert")
 def setnx(txn: Txn, key: bytes, value: bytes) -> int:
     """Set the value of a string if the key does not exist."""
     return int(strings.assign_if(txn, key, value, exists=False))
 
 
-@command("SETEX key seconds value", "write denyoom", since="2.0.0")
+@command("SETEX key seconds value", "write denyoom", key_flags="OW update", since="2.0.0")
 def setex(txn: Txn, key: bytes, seconds: bytes, value: bytes) -> Reply:
     """Set the value and the time to live of a string, in seconds."""
     strings.assign(txn, key, value, absolute_ms(txn, b"EX", integer(seconds), "setex"))
     return OK
 
 
-@command("PSETEX key milliseconds value", "write denyoom", since="2.6.0")
+@command("PSETEX key milliseconds value", "write denyoom", key_flags="OW update", since="2.6.0")
 def psetex(txn: Txn, key: bytes, milliseconds: bytes, value: bytes) -> Reply:
     """Set the value and the time to live of a string, in milliseconds."""
     strings.assign(txn, key, value, absolute_ms(txn, b"PX", integer(milliseconds), "psetex"))
@@ -89,7 +99,7 @@ def getset(txn: Txn, key: bytes, value: bytes) -> Reply:
     return strings.exchange(txn, key, value)
 
 
-@command("GETDEL key", "write fast", since="6.2.0")
+@command("GETDEL key", "write fast", key_flags="RW access delete", since="6.2.0")
 def getdel(txn: Txn, key: bytes) -> Reply:
     """Return the value of a string and delete the key."""
     return strings.take(txn, key)
@@ -99,6 +109,7 @@ def getdel(txn: Txn, key: bytes) -> Reply:
     "GETEX key [EX seconds|PX milliseconds|EXAT unix-time-seconds"
     "|PXAT unix-time-milliseconds|PERSIST]",
     "write fast",
+    key_notes="changes the time to live",
     since="6.2.0",
 )
 def getex(txn: Txn, key: bytes, *words: bytes) -> Reply:
@@ -114,7 +125,7 @@ def getex(txn: Txn, key: bytes, *words: bytes) -> Reply:
     return value
 
 
-@command("MGET key [key ...]", "readonly fast")
+@command("MGET key [key ...]", "readonly fast", tips="request_policy:multi_shard")
 def mget(txn: Txn, *keys: bytes) -> Reply:
     """Return the values of several strings."""
     values = strings.find_all(txn, keys)
@@ -122,7 +133,13 @@ def mget(txn: Txn, *keys: bytes) -> Reply:
     return values if type(values) is list else Stream(list, len(keys), values)
 
 
-@command("MSET key value [key value ...]", "write denyoom", since="1.0.1")
+@command(
+    "MSET key value [key value ...]",
+    "write denyoom",
+    tips="request_policy:multi_shard response_policy:all_succeeded",
+    key_flags="OW update",
+    since="1.0.1",
+)
 def mset(txn: Txn, *pairs: bytes) -> Reply:
     """Set several strings at once."""
     if len(pairs) % 2:
@@ -131,7 +148,13 @@ def mset(txn: Txn, *pairs: bytes) -> Reply:
     return OK
 
 
-@command("MSETNX key value [key value ...]", "write denyoom", since="1.0.1")
+@command(
+    "MSETNX key value [key value ...]",
+    "write denyoom",
+    tips="request_policy:multi_shard response_policy:agg_min",
+    key_flags="OW insert",
+    since="1.0.1",
+)
 def msetnx(txn: Txn, *pairs: bytes) -> int:
     """Set several strings at once, if none of the keys exists."""
     if len(pairs) % 2:
@@ -178,13 +201,13 @@ def incrbyfloat(txn: Txn, key: bytes, increment: bytes) -> bytes:
 # parts of values
 
 
-@command("APPEND key value", "write denyoom fast", since="2.0.0")
+@command("APPEND key value", "write denyoom fast", key_flags="RW insert", since="2.0.0")
 def append(txn: Txn, key: bytes, value: bytes) -> int:
     """Append to a string; returns its new length."""
     return strings.append(txn, key, value)
 
 
-@command("STRLEN key", "readonly fast", since="2.2.0")
+@command("STRLEN key", "readonly fast", key_flags="RO", since="2.2.0")
 def strlen(txn: Txn, key: bytes) -> int:
     """Return the length of a string."""
     return strings.length(txn.expect(key, STRING))
@@ -198,7 +221,7 @@ def getrange(txn: Txn, key: bytes, start: bytes, end: bytes) -> Reply:
     return strings.find_part(txn, key, first, last)
 
 
-@command("SETRANGE key offset value", "write denyoom", since="2.2.0")
+@command("SETRANGE key offset value", "write denyoom", key_flags="RW update", since="2.2.0")
 def setrange(txn: Txn, key: bytes, offset: bytes, value: bytes) -> int:
     """Overwrite a part of a string; returns its length."""
     at = integer(offset)

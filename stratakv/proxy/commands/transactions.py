@@ -4,8 +4,10 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.clients.transactions import Transaction
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply
+
+command = CommandGroup("transactions").command
 
 
 @command("MULTI", "noscript loading stale fast allow_busy", traits="immediate", since="1.2.0")
@@ -61,6 +63,7 @@ def discard(session: Session) -> Reply:
     "WATCH key [key ...]",
     "noscript loading stale fast allow_busy",
     traits="immediate",
+    key_flags="RO",
     since="2.2.0",
 )
 def watch(session: Session, *keys: bytes) -> Reply:

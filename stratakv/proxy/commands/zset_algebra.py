@@ -16,8 +16,10 @@ from stratakv.proxy.arguments.zset_options import (
     numbered_keys,
     take_keys,
 )
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Pairs, Reply
+
+command = CommandGroup("sorted-set").command
 
 _MOVABLE: Final = (0, 0, 0)
 
@@ -86,6 +88,7 @@ def _stored_keys(request: Sequence[bytes]) -> list[bytes]:
     "write denyoom movablekeys",
     keys=(1, 1, 1),
     key_finder=_stored_keys,
+    key_flags="OW update, RO access",
     since="2.0.0",
 )
 def zunionstore(txn: Txn, destination: bytes, *arguments: bytes) -> int:
@@ -99,6 +102,7 @@ def zunionstore(txn: Txn, destination: bytes, *arguments: bytes) -> int:
     "write denyoom movablekeys",
     keys=(1, 1, 1),
     key_finder=_stored_keys,
+    key_flags="OW update, RO access",
     since="2.0.0",
 )
 def zinterstore(txn: Txn, destination: bytes, *arguments: bytes) -> int:
@@ -111,6 +115,7 @@ def zinterstore(txn: Txn, destination: bytes, *arguments: bytes) -> int:
     "write denyoom movablekeys",
     keys=(1, 1, 1),
     key_finder=_stored_keys,
+    key_flags="OW update, RO access",
     since="6.2.0",
 )
 def zdiffstore(txn: Txn, destination: bytes, *arguments: bytes) -> int:

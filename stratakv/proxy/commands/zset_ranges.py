@@ -13,8 +13,10 @@ from stratakv.proxy.arguments.zset_options import (
     rank_range,
     score_range,
 )
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Pairs, Reply
+
+command = CommandGroup("sorted-set").command
 
 
 @command(
@@ -72,6 +74,7 @@ def _select(txn: Txn, key: bytes, options: RangeOptions) -> Reply:
     "ZRANGESTORE dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
     "write denyoom",
     keys=(1, 2, 1),
+    key_flags="OW update, RO access",
     since="6.2.0",
 )
 def zrangestore(
@@ -94,19 +97,19 @@ def zlexcount(txn: Txn, key: bytes, low: bytes, high: bytes) -> int:
     return zset_ranges.count(txn, key, lex_range(low, high))
 
 
-@command("ZREMRANGEBYRANK key start stop", "write", since="2.0.0")
+@command("ZREMRANGEBYRANK key start stop", "write", key_flags="RW delete", since="2.0.0")
 def zremrangebyrank(txn: Txn, key: bytes, start: bytes, stop: bytes) -> int:
     """Remove the members within a range of ranks."""
     return zset_ranges.remove(txn, key, rank_range(start, stop))
 
 
-@command("ZREMRANGEBYSCORE key min max", "write", since="1.2.0")
+@command("ZREMRANGEBYSCORE key min max", "write", key_flags="RW delete", since="1.2.0")
 def zremrangebyscore(txn: Txn, key: bytes, low: bytes, high: bytes) -> int:
     """Remove the members within a range of scores."""
     return zset_ranges.remove(txn, key, score_range(low, high))
 
 
-@command("ZREMRANGEBYLEX key min max", "write", since="2.8.9")
+@command("ZREMRANGEBYLEX key min max", "write", key_flags="RW delete", since="2.8.9")
 def zremrangebylex(txn: Txn, key: bytes, low: bytes, high: bytes) -> int:
     """Remove the members within a range of names."""
     return zset_ranges.remove(txn, key, lex_range(low, high))

@@ -15,8 +15,10 @@ from stratakv.proxy.arguments import scanning
 from stratakv.proxy.arguments.args import INT64_MAX, Args, ranged
 from stratakv.proxy.arguments.pop_options import EXTREMES, MAX, pop_options
 from stratakv.proxy.arguments.zset_options import add_options, listing, numbered_keys
-from stratakv.proxy.table.registry import command
+from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Pairs, Reply
+
+command = CommandGroup("sorted-set").command
 
 _EXACT_DIGITS: Final = 15
 """So many digits are a double without rounding."""
@@ -27,6 +29,7 @@ _LARGE: Final = 1 << 62
 @command(
     "ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
     "write denyoom fast",
+    key_flags="RW update",
     since="1.2.0",
 )
 def zadd(txn: Txn, key: bytes, *arguments: bytes) -> Reply:
@@ -54,13 +57,13 @@ def _add(txn: Txn, key: bytes, arguments: Sequence[bytes], *, increments: bool =
     return added + updated if options.counts_changes else added
 
 
-@command("ZREM key member [member ...]", "write fast", since="1.2.0")
+@command("ZREM key member [member ...]", "write fast", key_flags="RW delete", since="1.2.0")
 def zrem(txn: Txn, key: bytes, *members: bytes) -> int:
     """Remove members from a sorted set."""
     return zsets.remove(txn, key, members)
 
 
-@command("ZCARD key", "readonly fast", since="1.2.0")
+@command("ZCARD key", "readonly fast", key_flags="RO", since="1.2.0")
 def zcard(txn: Txn, key: bytes) -> int:
     """Return the number of members of a sorted set."""
     return zsets.length(txn, key)
@@ -107,13 +110,13 @@ def _rank_with_score(
     return [rank, zsets.scores(txn, key, (member,))[0]]
 
 
-@command("ZPOPMIN key [count]", "write fast", since="5.0.0")
+@command("ZPOPMIN key [count]", "write fast", key_flags="RW access delete", since="5.0.0")
 def zpopmin(txn: Txn, key: bytes, *count: bytes) -> Reply:
     """Remove and return the members with the lowest scores."""
     return _pop(txn, key, count, highest=False)
 
 
-@command("ZPOPMAX key [count]", "write fast", since="5.0.0")
+@command("ZPOPMAX key [count]", "write fast", key_flags="RW access delete", since="5.0.0")
 def zpopmax(txn: Txn, key: bytes, *count: bytes) -> Reply:
     """Remove and return the members with the highest scores."""
     return _pop(txn, key, count, highest=True)
@@ -135,6 +138,7 @@ def _pop(txn: Txn, key: bytes, count: Sequence[bytes], *, highest: bool) -> Repl
     "write movablekeys",
     keys=(0, 0, 0),
     key_finder=partial(numbered_keys, 1),
+    key_flags="RW access delete",
     since="7.0.0",
 )
 def zmpop(txn: Txn, *arguments: bytes) -> Reply:
@@ -144,7 +148,12 @@ def zmpop(txn: Txn, *arguments: bytes) -> Reply:
     return NULL_ARRAY if popped is None else popped
 
 
-@command("ZRANDMEMBER key [count [WITHSCORES]]", "readonly", since="6.2.0")
+@command(
+    "ZRANDMEMBER key [count [WITHSCORES]]",
+    "readonly",
+    tips="nondeterministic_output",
+    since="6.2.0",
+)
 def zrandmember(txn: Txn, key: bytes, *options: bytes) -> Reply:
     """Return random members of a sorted set."""
     if not options:
@@ -174,7 +183,12 @@ def _negatable(args: Args) -> int:
     return count
 
 
-@command("ZSCAN key cursor [MATCH pattern] [COUNT count]", "readonly", since="2.8.0")
+@command(
+    "ZSCAN key cursor [MATCH pattern] [COUNT count]",
+    "readonly",
+    tips="nondeterministic_output",
+    since="2.8.0",
+)
 def zscan(txn: Txn, key: bytes, cursor: bytes, *options: bytes) -> Reply:
     """Go through the members and scores of a sorted set in steps."""
     position = scanning.parse_cursor(cursor)

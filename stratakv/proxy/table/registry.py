@@ -1,12 +1,14 @@
 """The command table: a line of Redis syntax per command, from which everything else follows.
 
-    @command("SADD key member [member ...]", "write denyoom fast")
+    command = CommandGroup("set").command
+
+    @command("SADD key member [member ...]", "write denyoom fast", key_flags="RW insert")
     def sadd(txn: Txn, key: bytes, *members: bytes) -> int:
         '''Add members to a set.'''
 
-Name, arity, key positions, COMMAND's answer and the docs page come from that line. A handler whose
-first parameter is `txn` works on keys; one whose first is `session` works on the connection or the
-server.
+Name, arity, key positions, ACL categories, COMMAND's answer and the docs page come from that line,
+and no fact of a command stands anywhere else. A handler whose first parameter is `txn` works on
+keys; one whose first is `session` works on the connection or the server.
 """
 
 import inspect
@@ -17,9 +19,13 @@ from typing import Any, Final, TypeVar
 
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, claim
+from stratakv.proxy.table import categories as acl
+from stratakv.proxy.table import keyspecs
+from stratakv.proxy.table.keyspecs import KeySpec
 
 Handler = Callable[..., Any]
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
+KeyFlagsFinder = Callable[[Sequence[bytes]], str]
 H = TypeVar("H", bound=Handler)
 
 _TOKEN = re.compile(r"\[|\]|\.\.\.|<|>|\||[^\s\[\]<>|]+")
@@ -41,6 +47,12 @@ class Command:
         arity: int | None = None,
         since: str = "1.0.0",
         container: bool = False,
+        categories: str | None = None,
+        tips: str = "",
+        key_flags: str = "",
+        key_notes: str = "",
+        key_flags_finder: KeyFlagsFinder | None = None,
+        key_specs: tuple[KeySpec, ...] | None = None,
         traits: str = "",
         constant: bytes | None = None,
     ) -> None:
@@ -59,6 +71,7 @@ class Command:
         """The reply to the bare command while nothing is unusual about the client or the server."""
         self.handler = handler
         self.group = group
+        """Redis's name of it."""
         self.since = since
         self.container = container
         self.subcommands: dict[bytes, Command] = {}
@@ -68,6 +81,22 @@ class Command:
         self.takes_session = _first_parameter(handler) == "session"
         self.is_write = "write" in self.flags
         self.touches_keys = self.keys[0] > 0 or key_finder is not None
+        named = acl.of_group(group) if categories is None else categories
+        self.categories: frozenset[str] = acl.of_command(self.flags, named.split())
+        """ACL categories, without the @."""
+        self.tips: tuple[str, ...] = tuple(tips.split())
+        """Hints for clients of a cluster."""
+        self.key_flags_finder = key_flags_finder
+        """What a request does with its keys, where its options decide."""
+        self.key_specs: tuple[KeySpec, ...] = ()
+        """Where the keys stand and what the command does with them."""
+        if key_specs is not None:
+            self.key_specs = key_specs
+        elif self.touches_keys:
+            own = key_flags or ("RW access update" if self.is_write else "RO access")
+            if key_flags_finder is not None:
+                own += " variable_flags"
+            self.key_specs = keyspecs.from_positions(words, self.keys, own, key_notes)
         self._touches_unnamed = not self.flags.isdisjoint(("write", "readonly")) or (
             "replicates" in self.traits and "unit" in self.traits
         )
@@ -121,59 +150,81 @@ TABLE: Final[dict[bytes, Command]] = {}
 """Top-level commands by lower-case name."""
 
 
-def command(
-    syntax: str,
-    flags: str = "",
-    *,
-    keys: tuple[int, int, int] | None = None,
-    key_finder: KeyFinder | None = None,
-    arity: int | None = None,
-    since: str = "1.0.0",
-    traits: str = "",
-    constant: bytes | None = None,
-) -> Callable[[H], H]:
-    """Put a handler into the table.
+class CommandGroup:
+    """One of Redis's groups of commands, by the name that COMMAND DOCS and the docs page show.
 
-    `keys` is (first, last, step) and `arity` Redis's, where the syntax cannot tell them.
+    A module makes its group and names its `command` (and `container`) for the lines of its table.
     """
 
-    def register(handler: H) -> H:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def command(
+        self,
+        syntax: str,
+        flags: str = "",
+        *,
+        keys: tuple[int, int, int] | None = None,
+        key_finder: KeyFinder | None = None,
+        arity: int | None = None,
+        since: str = "1.0.0",
+        categories: str | None = None,
+        tips: str = "",
+        key_flags: str = "",
+        key_notes: str = "",
+        key_flags_finder: KeyFlagsFinder | None = None,
+        key_specs: tuple[KeySpec, ...] | None = None,
+        traits: str = "",
+        constant: bytes | None = None,
+    ) -> Callable[[H], H]:
+        """Put a handler into the table. Each fact is named only where it does not follow:
+
+        `keys` (first, last, step), `arity` from the syntax;
+        `categories` (ACL) from the flags, which add theirs to the named ones, and the group;
+        `key_flags` from `write` ("RW access update") or its absence ("RO access"), for all keys,
+        or with a comma for the first and for the others;
+        `key_specs` from the positions and `key_flags`.
+        """
+
+        def register(handler: H) -> H:
+            entry = Command(
+                syntax,
+                flags,
+                handler,
+                group=self.name,
+                keys=keys,
+                key_finder=key_finder,
+                arity=arity,
+                since=since,
+                categories=categories,
+                tips=tips,
+                key_flags=key_flags,
+                key_notes=key_notes,
+                key_flags_finder=key_flags_finder,
+                key_specs=key_specs,
+                traits=traits,
+                constant=constant,
+            )
+            _add(entry)
+            return handler
+
+        return register
+
+    def container(self, name: str, flags: str = "", *, since: str = "1.0.0") -> None:
+        """Declare a command that only has subcommands, such as CLIENT."""
         entry = Command(
-            syntax,
+            f"{name} subcommand [argument ...]",
             flags,
-            handler,
-            group=handler.__module__.rsplit(".", 1)[-1],
-            keys=keys,
-            key_finder=key_finder,
-            arity=arity,
+            _container_handler,
+            group=self.name,
+            keys=(0, 0, 0),
             since=since,
-            traits=traits,
-            constant=constant,
+            categories="",
+            container=True,
         )
+        entry.arity = -2
+        entry.min_args = 2
         _add(entry)
-        return handler
-
-    return register
-
-
-def container(name: str, flags: str = "", *, since: str = "1.0.0") -> None:
-    """Declare a command that only has subcommands, such as CLIENT."""
-    frame = inspect.currentframe()
-    assert frame is not None
-    assert frame.f_back is not None
-    module = str(frame.f_back.f_globals["__name__"])
-    entry = Command(
-        f"{name} subcommand [argument ...]",
-        flags,
-        _container_handler,
-        group=module.rsplit(".", 1)[-1],
-        keys=(0, 0, 0),
-        since=since,
-        container=True,
-    )
-    entry.arity = -2
-    entry.min_args = 2
-    _add(entry)
 
 
 def _container_handler(session: Any, *args: bytes) -> None:
