@@ -85,9 +85,15 @@ def test_the_crc_of_any_length(size: int) -> None:
 
 
 def test_a_long_crc_gives_way() -> None:
+    data = random.Random(1).randbytes(3 << 18)
     breaths: list[int] = []
-    crc64(bytes(100_000), lambda: breaths.append(1))
-    assert len(breaths) == 24
+    crc64(data + b"x", lambda: breaths.append(1))
+    assert len(breaths) == 3
+
+
+def test_a_crc_in_pieces_is_that_of_the_whole() -> None:
+    data = random.Random(2).randbytes((1 << 18) + 9)
+    assert crc64(data) == slow_crc(data) == crc64(bytearray(data))
 
 
 @pytest.mark.parametrize(

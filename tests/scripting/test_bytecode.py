@@ -3,7 +3,7 @@
 import pytest
 from lupa import lua51
 
-from stratakv.proxy.scripting.bytecode import without_tail_calls
+from stratakv.proxy.scripting.bytecode import SAMPLE, rewriter_for, without_tail_calls
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,35 @@ def test_a_tail_call_keeps_the_callers_frame() -> None:
     assert b"(tail call)" not in lua.execute(b"return (loadstring(...)())", patched)
 
 
-def test_an_unknown_format_is_left_alone() -> None:
-    assert without_tail_calls(b"\x1bLuaR...") == b"\x1bLuaR..."
+def dump(code: bytes) -> bytes:
+    lua = lua51.LuaRuntime(encoding=None, unpack_returned_tuples=True)
+    dumped: bytes = lua.execute(b"return string.dump(loadstring(...))", code)
+    return dumped
+
+
+def test_the_lua_that_is_installed_is_laid_out_as_known() -> None:
+    assert rewriter_for(dump(SAMPLE)) is without_tail_calls
+
+
+SOUND = dump(SAMPLE)
+UNKNOWN = {
+    "another version": SOUND[:4] + b"R" + SOUND[5:],
+    "big-endian": SOUND[:6] + b"\0" + SOUND[7:],
+    "int of 8 bytes": SOUND[:7] + b"\x08" + SOUND[8:],
+    "size_t of 4 bytes": SOUND[:8] + b"\x04" + SOUND[9:],
+    "whole numbers": SOUND[:11] + b"\x01" + SOUND[12:],
+    "something between header and function": SOUND[:12] + b"\0\0\0\0" + SOUND[12:],
+    "something behind the function": SOUND + b"\0",
+    "cut": SOUND[:-1],
+    "no tail calls": dump(b"return 1"),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("sample", UNKNOWN.values(), ids=UNKNOWN)
+def test_chunks_of_an_unknown_layout_are_left_alone(
+    sample: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    rewrite = rewriter_for(sample)
+    assert rewrite(SOUND) == SOUND
+    assert "another layout" in caplog.text
