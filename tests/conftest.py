@@ -40,6 +40,12 @@ def pytest_report_header() -> str:
     return f"STRATAKV_EFFORT={EFFORT}, differential seed: STRATAKV_DIFF_SEED={DIFF_SEED}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def effort_is_no_option() -> None:
+    """It was read; a server warns of variables that it does not know."""
+    os.environ.pop("STRATAKV_EFFORT", None)
+
+
 @pytest.fixture(scope="session")
 def diff_seed() -> int:
     return DIFF_SEED

@@ -18,6 +18,8 @@ from benchmarks.shapes import SHAPES
 from benchmarks.workloads.fairness import run_heavy
 from benchmarks.workloads.model import Case, Workload, flush
 
+pytestmark = pytest.mark.full
+
 pytestmark = pytest.mark.skipif(not shutil.which("redis-server"), reason="needs redis-server")
 
 
@@ -27,7 +29,6 @@ def server() -> Iterator[Server]:
         yield one
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("pipeline", [1, 16])
 def test_every_shape_is_answered_without_an_error(

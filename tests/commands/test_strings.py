@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from tests.harness.effort import part
 from tests.harness.wire import Arg, WireClient
 
 Call = tuple[Arg, ...]
@@ -97,11 +98,13 @@ def outcomes(wire: WireClient, state: str, calls: list[Call]) -> list[Outcome]:
     return found
 
 
+@pytest.mark.effort
 @pytest.mark.parametrize("state", STATES)
 def test_replies_and_effects_are_those_of_redis(
-    state: str, redis_wire: WireClient, strata_wire: WireClient
+    state: str, protocol: int, redis_wire: WireClient, strata_wire: WireClient
 ) -> None:
-    calls = CALLS + with_options("SET", "k", "new") + with_options("GETEX", "k")
+    every = CALLS + with_options("SET", "k", "new") + with_options("GETEX", "k")
+    calls = part(every, list(STATES).index(state) + protocol)
     assert outcomes(strata_wire, state, calls) == outcomes(redis_wire, state, calls)
 
 

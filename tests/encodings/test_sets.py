@@ -213,7 +213,7 @@ def test_pop_many(bench: Bench, size: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 40, 512, 513, LARGE])
+@pytest.mark.parametrize("size", [1, 40, 512, 513, pytest.param(LARGE, marks=pytest.mark.full)])
 def test_random_members_of_any_number(bench: Bench, size: int) -> None:
     made = fill(bench, KEY, range(size))
     assert bench.do(sets.random_member, KEY) in made

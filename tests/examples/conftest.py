@@ -15,6 +15,8 @@ FLAGS = {
     "blind": ("--hash-encoding", "1", "--set-encoding", "1"),
     "cached": ("--hash-encoding", "3", "--set-encoding", "2", "--zset-encoding", "3"),
 }
+OTHERS = [name for name in FLAGS if name != "exact"]
+"""Encode-versions on which the examples run with the applications."""
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +27,10 @@ def tier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     server.stop()
 
 
-@pytest.fixture(scope="session", params=list(FLAGS))
+@pytest.fixture(
+    scope="session",
+    params=["exact", *(pytest.param(other, marks=pytest.mark.application) for other in OTHERS)],
+)
 def example_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StrataServer]:

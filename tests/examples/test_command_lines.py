@@ -46,6 +46,7 @@ def test_an_address_that_is_none_is_wrong_usage(
     assert "must specify one of the following schemes" in capsys.readouterr().err
 
 
+@pytest.mark.application
 @pytest.mark.parametrize("name", READS)
 def test_help_tells_the_commands_by_the_modules_name(name: str) -> None:
     command = [sys.executable, "-m", f"examples.{name}", "--help"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.effort import rounds
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import Frame, Reply, WireClient, encode
@@ -205,7 +206,8 @@ class Writer(threading.Thread):
             self.failure = failure
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.effort
+@pytest.mark.parametrize("seed", range(1, 1 + rounds(3)))
 def test_every_write_stands_where_its_reply_said(
     server: StrataServer, client: WireClient, seed: int
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.cli import main
+from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
@@ -66,7 +67,10 @@ def read_union(client: WireClient) -> dict[bytes, bytes]:
 Read = Callable[[WireClient], dict[bytes, bytes]]
 
 
-@pytest.mark.parametrize("read", [read_range, read_dump, read_union], ids=lambda one: one.__name__)
+OTHER_READS = [pytest.param(read, marks=pytest.mark.full) for read in (read_dump, read_union)]
+
+
+@pytest.mark.parametrize("read", [read_range, *OTHER_READS], ids=lambda one: one.__name__)
 def test_a_whole_read_is_of_one_moment(read: Read, strata: StrataServer) -> None:
     """Members that jump from one end to the other, come and go, always both of a pair."""
     over = threading.Event()
@@ -206,10 +210,11 @@ def test_scores_of_a_flushed_database_go_after_a_crash(
     assert main(["check", str(tmp_path / "strata")]) == 0
 
 
+@pytest.mark.effort
 def test_a_read_outlives_the_deletion_of_its_key(tier: RedisServer, strata: StrataServer) -> None:
     with strata.client() as reader, strata.client() as client:
         fill(client, "big", 30_000)
-        for _ in range(3):
+        for _ in range(rounds(3)):
             reader.write(
                 b"*5\r\n$6\r\nZRANGE\r\n$3\r\nbig\r\n$1\r\n0\r\n$2\r\n-1\r\n$10\r\nWITHSCORES\r\n"
             )
