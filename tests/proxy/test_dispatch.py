@@ -13,7 +13,7 @@ import pytest
 
 from stratakv.options import Options
 from stratakv.proxy.clients.connection import PORTION_BYTES, Connection
-from stratakv.proxy.run import dispatch, turns
+from stratakv.proxy.run import dispatch, pipelines, turns
 from stratakv.proxy.server import Server
 
 PING = b"*1\r\n$4\r\nPING\r\n"
@@ -72,7 +72,8 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
 
     clock = SimpleNamespace(monotonic=perf_counter, perf_counter=perf_counter)
     monkeypatch.setattr(dispatch, "perf_counter", perf_counter)
-    monkeypatch.setattr(dispatch, "monotonic", perf_counter)
+    monkeypatch.setattr(pipelines, "perf_counter", perf_counter)
+    monkeypatch.setattr(pipelines, "monotonic", perf_counter)
     monkeypatch.setattr(turns, "time", clock)
     server = Server(Options(engine="memory", http=False), asyncio.get_running_loop())
     yield server
@@ -134,9 +135,9 @@ async def test_a_few_requests_do_not_wait_in_line(server: Server) -> None:
     first.send(PING * 50)
     assert first.replies < 50
     few, many = Client(server), Client(server)
-    few.send(PING * dispatch.FEW_REQUESTS)
-    many.send(PING * (dispatch.FEW_REQUESTS + 1))
-    assert (few.replies, many.replies) == (dispatch.FEW_REQUESTS, 0)
+    few.send(PING * pipelines.FEW_REQUESTS)
+    many.send(PING * (pipelines.FEW_REQUESTS + 1))
+    assert (few.replies, many.replies) == (pipelines.FEW_REQUESTS, 0)
     await until(lambda: many.replies > 0)
     assert first.replies > 10, "whoever waited before goes on before"
 

@@ -39,7 +39,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._receive = server.dispatcher.receive
+        self._receive = server.dispatcher.pipelines.receive
         self._turns = server.turns
         self._stats = server.stats
         self._parser = RequestParser(server.options.proto_max_bulk_len)

@@ -138,7 +138,7 @@ class Session:
         """The end of a wait that set `waiting`: reply, and go on with what came meanwhile."""
         self.reply(value)
         self.server.turns.touch(self)
-        self.server.dispatcher.resume(self)
+        self.server.dispatcher.pipelines.resume(self)
 
     def reset(self) -> None:
         """RESET: everything that commands set, as at the start."""

@@ -133,7 +133,7 @@ class Housekeeper:
         self.lag.stopped = True
 
     def _is_locked(self, database: int, key: bytes) -> bool:
-        locks = self._server.dispatcher.locks
+        locks = self._server.dispatcher.lock_waits.locks
         return bool(locks) and locks.blocks(claim([key]))
 
     def _tick(self) -> None:

@@ -83,7 +83,7 @@ class Reencoding:
                 held.append(lock)
                 resume()
 
-            dispatcher.locks.acquire(claim([key]), start)
+            dispatcher.lock_waits.locks.acquire(claim([key]), start)
 
         self._wait(acquire)
         try:

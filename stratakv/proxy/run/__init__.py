@@ -1,10 +1,12 @@
 """From a request to its reply.
 
     dispatch       the hot path
+    pipelines      who runs in this turn, and who waits in line
     running        a command from its budget to its reply, outside of the hot path
     guards         whatever is unusual about the server, a bit each
     turns          one commit for all that happens between two polls
     slices         greenlets that work between the turns
+    lock_waits     writers that wait for long commands
     long_commands  a command over a LongTxn
     long_work      a LongTxn, and its waits for the store
     cache_reads    a command that the tier answers

@@ -174,7 +174,7 @@ class BlockedClients:
         )  # waiting is not work
         session.reply(reply)
         session.server.turns.touch(session)
-        self._loop.call_soon(dispatcher.resume, session)
+        dispatcher.pipelines.resume_soon(session)
 
     def unblock(self, session: "Session", *, with_error: bool) -> bool:
         """CLIENT UNBLOCK: end a client's wait; False if it does not wait."""

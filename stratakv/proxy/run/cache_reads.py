@@ -76,7 +76,7 @@ class CacheRead:
         session = self._session
         self._answers[self._asked] = self._replies
         if session.closing:
-            self._dispatcher.resume(session)
+            self._dispatcher.pipelines.resume(session)
             return
         session.server.turns.touch(session)
         if any(reply is BYPASS for reply in self._replies):
@@ -101,4 +101,4 @@ class CacheRead:
         session.answer_later(value)
 
     def _become_long(self) -> None:
-        self._dispatcher.start_long(self._session, self._entry, self._request)
+        self._dispatcher.long_commands.start(self._session, self._entry, self._request)

@@ -7,24 +7,21 @@ is looked into only when one is set.
 
 import asyncio
 import logging
-from collections import deque
-from time import monotonic, perf_counter
+from functools import partial
+from time import perf_counter
 from typing import Any, Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, KeyLocks, Lock
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import (
     MONITORING,
     MUST_AUTHENTICATE,
-    QUEUEING,
     SUBSCRIBED,
     Session,
 )
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
-from stratakv.proxy.run.busy import BusyScripts
 from stratakv.proxy.run.cache_reads import CacheRead
 from stratakv.proxy.run.guards import (
     LOCKED,
@@ -33,12 +30,13 @@ from stratakv.proxy.run.guards import (
     READY,
     WATCHED,
     Guards,
-    may_write,
 )
-from stratakv.proxy.run.long_commands import LongCommand
+from stratakv.proxy.run.lock_waits import LockWaits, claim_of, is_queued, needs_locks
+from stratakv.proxy.run.long_commands import LongCommands
+from stratakv.proxy.run.pipelines import Pipelines
 from stratakv.proxy.run.running import Running
 from stratakv.proxy.run.slices import Slices
-from stratakv.proxy.run.turns import TURN_SECONDS, Turns
+from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.run.unblocking import Unblocking
 from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.proxy.wire.replies import BULK_HEADS, CRLF, INTEGERS, NO_REPLY, QUEUED, Status
@@ -48,8 +46,6 @@ log = logging.getLogger("stratakv")
 
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
-FEW_REQUESTS: Final = 4
-"""More of them at a time are a pipeline, and wait in line."""
 KNOWN_SPELLINGS: Final = 4096
 
 
@@ -59,8 +55,6 @@ class Dispatcher:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, turns: Turns, stats: Stats, slices: Slices
     ) -> None:
-        self._loop = loop
-        self._turns = turns
         self._stats = stats
         self._slices = slices
         self._spellings: dict[bytes, Command] = {
@@ -69,31 +63,15 @@ class Dispatcher:
             if not entry.container and not entry.subcommands
             for spelling in (name, name.upper(), name.capitalize())
         }
-        self.guards = Guards(loop, self.resume)
-        self.locks = KeyLocks(loop.call_soon, self.guards.lock)
-        self.running = Running(stats, self.guards, self._check_cover)
-        self._busy = BusyScripts(loop, self.locks)
+        self.pipelines = Pipelines(loop, turns, self.run)
+        self.guards = Guards(loop, self.pipelines.resume)
+        self.lock_waits = LockWaits(loop, self.guards)
+        self.running = Running(stats, self.guards, self.lock_waits.check_cover)
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
-        self._unblocking = Unblocking(self, self.blocked, self.guards)
-        self._unfinished: deque[Session] = deque()
-        """Clients with the rest of a pipeline, in the order in which they go on."""
+        self.unblocking = Unblocking(self, self.blocked, self.guards)
+        self.long_commands = LongCommands(self, turns)
 
     # the hot path
-
-    def receive(self, session: Session, requests: list[Request]) -> None:
-        """Run what has arrived, unless it is a pipeline and others are first in line.
-
-        A few requests are served as long as the turn is not twice as long as it should be, a single
-        one always: who asks for little does not queue behind those who ask for much.
-        """
-        if len(requests) > 1:
-            age = monotonic() - self._turns.moment
-            if age > 2 * TURN_SECONDS or (
-                len(requests) > FEW_REQUESTS and (age > TURN_SECONDS or self._unfinished)
-            ):
-                self._yield_turn(session, requests)
-                return
-        self.run(session, requests)
 
     def run(self, session: Session, requests: list[Request]) -> None:
         """Run requests in order; what cannot run now is left in the session's backlog.
@@ -185,13 +163,13 @@ class Dispatcher:
                 self._stats.record_slow(session, request, now - before)
             before = now
             if now > slice_end and number + 1 < len(requests):
-                self._yield_turn(session, requests[number + 1 :])
+                self.pipelines.yield_turn(session, requests[number + 1 :])
                 break
         if streak:
             assert streak_of is not None
             streak_of.count(before - streak_began, streak)
         if guards.bits & READY:
-            self._unblocking.serve()
+            self.unblocking.serve()
 
     def _run_session_command(self, session: Session, entry: Command, request: Request) -> bool:
         """Run a command on the connection or the server; False if it will end elsewhere."""
@@ -218,45 +196,7 @@ class Dispatcher:
         elif isinstance(reason, Unanswered) and not entry.is_write:
             CacheRead(self, session, entry, request).ask(reason.requests)
         else:
-            self.start_long(session, entry, request, widely=isinstance(reason, Uncovered))
-
-    def _yield_turn(self, session: Session, rest: list[Request]) -> None:
-        """A long pipeline, or a long turn: go on in the next one, behind those who wait already."""
-        session.backlog.extend(rest)
-        session.waiting = True
-        if not self._unfinished:
-            self._loop.call_soon(self._go_on)
-        self._unfinished.append(session)
-
-    def _go_on(self) -> None:
-        """Go on with the clients that wait with a pipeline, in order, for the time of a turn."""
-        waiting, self._unfinished = self._unfinished, deque()
-        end = perf_counter() + TURN_SECONDS
-        while waiting and perf_counter() < end:
-            self.resume(waiting.popleft())
-        if waiting:
-            if not self._unfinished:
-                self._loop.call_soon(self._go_on)
-            waiting.extend(self._unfinished)
-            self._unfinished = waiting
-
-    def resume_soon(self, session: Session) -> None:
-        """Go on with a session's backlog after this round of events."""
-        self._loop.call_soon(self.resume, session)
-
-    def resume(self, session: Session) -> None:
-        """Go on with the backlog of a session that waited."""
-        session.waiting = False
-        if session.closing:
-            session.backlog.clear()
-            return
-        if session.backlog:
-            requests = list(session.backlog)
-            session.backlog.clear()
-            self._turns.touch(session)
-            self.run(session, requests)
-        if not session.waiting:
-            session.connection.resume_after_wait()
+            self.long_commands.start(session, entry, request, widely=isinstance(reason, Uncovered))
 
     # what is unusual
 
@@ -284,19 +224,19 @@ class Dispatcher:
 
     def _refuse(self, session: Session, entry: Command, failure: CommandError) -> None:
         session.begin_command()
-        self._reject(session, entry, failure)
+        self.reject(session, entry, failure)
 
     def _queue(self, session: Session, entry: Command, request: Request) -> None:
         """Between MULTI and EXEC a command only takes its place."""
         assert session.transaction is not None
         if "no_multi" in entry.flags:
-            self._reject(session, entry, CommandError(errors.NOT_IN_MULTI))
+            self.reject(session, entry, CommandError(errors.NOT_IN_MULTI))
             return
         session.transaction.add(entry, request)
         session.connection.check_query(session)
         session.reply(QUEUED)
 
-    def _reject(self, session: Session, entry: Command, failure: CommandError) -> None:
+    def reject(self, session: Session, entry: Command, failure: CommandError) -> None:
         """A command may not run. The transaction around it fails; if it is EXEC, at once."""
         entry.rejected += 1
         if "final" in entry.traits:
@@ -307,18 +247,18 @@ class Dispatcher:
     def _admit(self, session: Session, entry: Command, request: Request) -> bool:
         """Look into the guards; False if the command may not run (it has its reply, or waits)."""
         if self.guards.bits & READY:
-            self._unblocking.serve()
+            self.unblocking.serve()
         guards = self.guards.bits
         failure = self._refusal(session, entry) if (session.guards or guards & READ_ONLY) else None
-        if failure is None and self._busy:
-            failure = self._busy_refusal(session, entry, request)
+        if failure is None and self.lock_waits.busy:
+            failure = self.lock_waits.busy_refusal(session, entry, request)
         if failure is None and self._must_wait(session, entry, request):
             return False
         session.begin_command()
         if failure is not None:
-            self._reject(session, entry, failure)
+            self.reject(session, entry, failure)
             return False
-        if _is_queued(session, entry):
+        if is_queued(session, entry):
             self._queue(session, entry, request)
             return False
         if guards & WATCHED and not entry.takes_session:
@@ -344,7 +284,7 @@ class Dispatcher:
             return True
         return bool(
             self.guards.bits & LOCKED
-            and _needs_locks(session, entry)
+            and needs_locks(session, entry)
             and self.wait_for_locks(session, entry, request)
         )
 
@@ -358,116 +298,22 @@ class Dispatcher:
         """A key has changed that a client waits for: serve it before the next command."""
         self.guards.bits |= READY
 
-    # long commands
-
     def wait_for_locks(self, session: Session, entry: Command, request: Request) -> bool:
         """Whether a writer has to wait for a long one; it is resumed when the keys are free."""
-        wanted = self._claim(session, entry, request)
-        if not self.locks.blocks(wanted):
-            return False
-        session.waiting = True
-
-        def start(lock: Lock) -> None:
-            self._busy.goes_on(lock)
-            self.resume_soon(session)
+        resume = partial(self.pipelines.resume_soon, session)
 
         def refuse(failure: CommandError) -> None:
             if session.backlog:
                 session.backlog.popleft()
                 self._refuse(session, entry, failure)
-            self.resume_soon(session)
+            resume()
 
-        lock = self.locks.wait(wanted, start)
-        if not self.is_parked(session):
-            self._busy.waits(lock, refuse)
-        return True
-
-    def _busy_refusal(
-        self, session: Session, entry: Command, request: Request
-    ) -> CommandError | None:
-        """Why a writer does not wait: a script has run for too long already."""
-        if _needs_locks(session, entry) and "allow_busy" not in entry.flags:
-            return self._busy.refusal(self._claim(session, entry, request))
-        return None
-
-    def _claim(self, session: Session, entry: Command, request: Request) -> Claim:
-        """What a command locks if it takes long: all that it touches, if it may write."""
-        if not may_write(session, entry, request):
-            return NOTHING
-        if session.transaction is not None and "unit" in entry.traits:
-            return session.transaction.claim()
-        return entry.claim(request)
-
-    def _check_cover(self, session: Session, entry: Command, request: Request) -> None:
-        """A command of a unit touches no key that others have locked; raises `Uncovered`.
-
-        Scripts may use keys that they have not named. A unit that has a lock touches nothing but
-        that, and one that has none, and ends within the turn, writes nothing that is locked.
-        """
-        touched = entry.claim(request)
-        if session.lock is not None:
-            if not session.lock.claim.covers(touched):
-                raise Uncovered
-        elif entry.is_write and self.locks.blocks(touched):
-            raise Uncovered
-
-    def start_long(
-        self, session: Session, entry: Command, request: Request, *, widely: bool = False
-    ) -> None:
-        """Run a command that is too long for a turn: lock, commit what is pending, go in slices.
-
-        `widely`: it needs keys that it does not name, so it gets a lock on everything.
-        """
+        wanted = claim_of(session, entry, request)
+        may_refuse = not self.is_parked(session)
+        if not self.lock_waits.until_free(wanted, resume, refuse if may_refuse else None):
+            return False
         session.waiting = True
-        self._stats.long_commands += 1
-        wanted = EVERYTHING if widely else self._claim(session, entry, request)
-        if not wanted:
-            self._begin_long(session, entry, request, None)
-            return
-
-        def start(lock: Lock) -> None:
-            self._busy.goes_on(lock)
-            self._begin_long(session, entry, request, lock)
-
-        def refuse(failure: CommandError) -> None:
-            self._reject(session, entry, failure)
-            self.resume_soon(session)
-
-        self._busy.waits(self.locks.acquire(wanted, start), refuse)
-
-    def _begin_long(
-        self, session: Session, entry: Command, request: Request, lock: Lock | None
-    ) -> None:
-        task = LongCommand(self, session, entry, request, lock)
-        if lock is not None and "unit" in entry.traits:
-            server = session.server
-            self._busy.began(
-                lock,
-                lambda: server.scripting.kind_for(session),
-                server.options.busy_reply_threshold / 1000,
-            )
-        self._turns.flush_now(lambda: self._slices.start(task.run))
-
-    def end_long(self, task: LongCommand) -> None:
-        """A long command has ended: give its lock back and go on with its client."""
-        self.unlock(task)
-        if task.is_uncovered:
-            self.start_long(task.session, task.entry, task.request, widely=True)
-            return
-        if task.blocked is not None:
-            self.blocked.park(task.session, task.entry, task.request, task.blocked)
-            return
-        self.running.count(task.session, task.entry, task.request, task.seconds)
-        if self.guards.bits & READY:
-            self._unblocking.serve()
-        self.resume(task.session)
-
-    def unlock(self, task: LongCommand) -> None:
-        """Give back the lock of a long command, if it still has one."""
-        lock, task.lock = task.lock, None
-        if lock is not None:
-            self._busy.ended(lock)
-            lock.release()
+        return True
 
     @property
     def slices(self) -> Slices:
@@ -478,16 +324,6 @@ class Dispatcher:
     def stats(self) -> Stats:
         """The server's counters."""
         return self._stats
-
-
-def _is_queued(session: Session, entry: Command) -> bool:
-    """Whether the command is one that only takes its place between MULTI and EXEC."""
-    return bool(session.guards & QUEUEING) and "immediate" not in entry.traits
-
-
-def _needs_locks(session: Session, entry: Command) -> bool:
-    """Whether the command may write now, so that it waits for those who have its keys locked."""
-    return (entry.is_write or "unit" in entry.traits) and not _is_queued(session, entry)
 
 
 def _unknown_command(request: Request) -> CommandError:

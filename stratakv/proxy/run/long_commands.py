@@ -1,23 +1,93 @@
-"""A long command: the same handler over a snapshot, in slices, from its start to its reply.
+"""Long commands: the same handler over a snapshot, in slices, from its start to its reply.
 
 See slices.py for the slices and encodings/keyspace/long_txn.py for what the operation sees.
 """
 
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from stratakv.encodings.keyspace.locks import Lock
+from stratakv.encodings.keyspace.locks import EVERYTHING, Lock
 from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
 from stratakv.encodings.keyspace.txn import Uncovered
+from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import MUTED, Session
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.run.guards import WATCHED
+from stratakv.proxy.run.guards import READY, WATCHED
+from stratakv.proxy.run.lock_waits import claim_of
 from stratakv.proxy.run.long_work import LongWork
+from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
+
+
+class LongCommands:
+    """Begins long commands, each with its lock and over what is committed, and sees to their end.
+
+    1. A long writer has locked all that it touches before its snapshot is taken.
+    2. Its lock is given back once, before its reply is sent or at its end.
+    """
+
+    def __init__(self, dispatcher: "Dispatcher", turns: Turns) -> None:
+        self._dispatcher = dispatcher
+        self._turns = turns
+        self._lock_waits = dispatcher.lock_waits
+
+    def start(
+        self, session: Session, entry: Command, request: Request, *, widely: bool = False
+    ) -> None:
+        """Run a command that is too long for a turn: lock, commit what is pending, go in slices.
+
+        `widely`: it needs keys that it does not name, so it gets a lock on everything.
+        """
+        dispatcher = self._dispatcher
+        session.waiting = True
+        dispatcher.stats.long_commands += 1
+        wanted = EVERYTHING if widely else claim_of(session, entry, request)
+        if not wanted:
+            self._begin(session, entry, request, None)
+            return
+
+        def refuse(failure: CommandError) -> None:
+            dispatcher.reject(session, entry, failure)
+            dispatcher.pipelines.resume_soon(session)
+
+        self._lock_waits.acquire(wanted, partial(self._begin, session, entry, request), refuse)
+
+    def _begin(self, session: Session, entry: Command, request: Request, lock: Lock | None) -> None:
+        task = LongCommand(self._dispatcher, session, entry, request, lock)
+        if lock is not None and "unit" in entry.traits:
+            server = session.server
+            self._lock_waits.busy.began(
+                lock,
+                lambda: server.scripting.kind_for(session),
+                server.options.busy_reply_threshold / 1000,
+            )
+        self._turns.flush_now(lambda: self._dispatcher.slices.start(task.run))
+
+    def end(self, task: "LongCommand") -> None:
+        """A long command has ended: give its lock back and go on with its client."""
+        dispatcher, session = self._dispatcher, task.session
+        self.unlock(task)
+        if task.is_uncovered:
+            self.start(session, task.entry, task.request, widely=True)
+            return
+        if task.blocked is not None:
+            dispatcher.blocked.park(session, task.entry, task.request, task.blocked)
+            return
+        dispatcher.running.count(session, task.entry, task.request, task.seconds)
+        if dispatcher.guards.bits & READY:
+            dispatcher.unblocking.serve()
+        dispatcher.pipelines.resume(session)
+
+    def unlock(self, task: "LongCommand") -> None:
+        """Give back the lock of a long command, if it still has one."""
+        lock, task.lock = task.lock, None
+        if lock is not None:
+            self._lock_waits.release(lock)
 
 
 class LongCommand:
@@ -68,7 +138,7 @@ class LongCommand:
             self._show()
             self.seconds = perf_counter() - started
             self.session.server.turns.touch(self.session)
-            self._dispatcher.end_long(self)
+            self._dispatcher.long_commands.end(self)
             if len(self.request) > MANY and self.blocked is None and not self.is_uncovered:
                 keyspace.leftovers.add(self.request)
 
@@ -85,7 +155,9 @@ class LongCommand:
             value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
         finally:
             session.txn = session.server.txns[session.txn.db.index]
-        self._dispatcher.unlock(self)  # others need not wait until the client has read its reply
+        self._dispatcher.long_commands.unlock(
+            self
+        )  # others need not wait until the client has read its reply
         if session.guards & MUTED:
             return
         session.interjections = []

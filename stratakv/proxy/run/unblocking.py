@@ -51,13 +51,13 @@ class Unblocking:
             return blocked.serve is None or txn.find(key) is not None
         except TooLong:
             self._blocked.free(blocked)
-            dispatcher.start_long(session, blocked.entry, blocked.request)
+            dispatcher.long_commands.start(session, blocked.entry, blocked.request)
             return False  # it is first in line: the others' turn comes when it has changed the key
         self._blocked.free(blocked)
         self._running.count(session, blocked.entry, blocked.request, perf_counter() - started)
         session.reply(value)
         session.server.turns.touch(session)
-        dispatcher.resume_soon(session)
+        dispatcher.pipelines.resume_soon(session)
         return blocked.serve is None or txn.find(key) is not None
 
     def _is_locked_out(self, blocked: Blocked) -> bool:
