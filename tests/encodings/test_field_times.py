@@ -68,7 +68,7 @@ def test_a_hash_without_times_has_none_of_their_rows(bench: Bench) -> None:
     assert prefixes(bench).isdisjoint({b"k#", b"i#", b"t#"})
     meta = bench.meta(KEY)
     assert meta is not None
-    assert meta.encoding < field_times.TIMED
+    assert not meta.format.timed
 
 
 def test_times_are_kept_and_told(bench: Bench) -> None:
@@ -209,7 +209,7 @@ def test_fields_are_taken_once(bench: Bench) -> None:
     assert bench.do(hashes.take, KEY, [b"f0", b"f2"]) == [b"0", b"2"]
     meta = bench.meta(KEY)
     assert meta is not None
-    assert meta.encoding < field_times.TIMED
+    assert not meta.format.timed
     assert bench.do(hashes.take, KEY, [b"f3"]) == [b"3"]
     assert bench.meta(KEY) is None
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from stratakv.cli import main
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import TABLE
+from tests.encodings.fixtures import stored as rows_in
 from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
@@ -225,3 +228,22 @@ def test_a_read_outlives_the_deletion_of_its_key(tier: RedisServer, strata: Stra
             client.send("RENAME", "next", "big")
         client.send("DEL", "big")
         wait_until(lambda: not stored(tier))
+
+
+def test_a_copy_is_whole_and_stores_no_more_than_the_format_says(
+    strata: StrataServer, tmp_path: Path
+) -> None:
+    """Scores are copied as `s#` rows that a Txn shows; `check` knows that none is stored."""
+    short, long = b"fourteen-bytes", b"fifteen-or-more"
+    with strata.client() as client:
+        client.send("ZADD", "source", "1", short, "2", long)
+        assert client.send("COPY", "source", "copy").raw == b":1\r\n"
+        client.send("RENAME", "source", "renamed")
+        for key in ("copy", "renamed"):
+            found = client.send("ZRANGE", key, "0", "-1", "WITHSCORES").frame.blobs()
+            assert found == [short, b"1", long, b"2"]
+    strata.stop()
+    remote = next(one for one in TABLE if one.remote)
+    found_rows = {row[:2] for row in rows_in(tmp_path / "strata")}
+    assert found_rows & rows.SUB_PREFIXES == set(remote.stored)
+    assert main(["check", str(tmp_path / "strata")]) == 0

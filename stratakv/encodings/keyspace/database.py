@@ -81,7 +81,7 @@ class Database:
     def charge(self, meta: Meta) -> None:
         """Count what a cached meta takes, in place of what its key was charged before."""
         cost = CACHED_META_BYTES + len(meta.row) * 2
-        if meta.type == metas.STRING and not meta.encoding:
+        if meta.type == metas.STRING and meta.encoding == metas.WHOLE:
             cost += len(meta.value)
         self.cached_bytes += cost - meta.charge
         meta.charge = cost

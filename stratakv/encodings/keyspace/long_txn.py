@@ -19,7 +19,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.tier_state import CacheRequest
 from stratakv.encodings.keyspace.txn import UNLIMITED, Row, Txn
 from stratakv.encodings.keyspace.zset_marks import mark_near
-from stratakv.encodings.keyspace.zset_remote import REMOTE, Remote
+from stratakv.encodings.keyspace.zset_remote import Remote
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Extra, Meta
 from stratakv.storage.cache.contract import BYPASS, Then
@@ -163,7 +163,7 @@ class LongTxn(Txn):
         if meta.sub:
             self._fresh[meta.sub[2:]] = rows.garbage_row(self.db.ns, meta.version, key)
             self.keyspace.versions.building.add(meta.version)
-            if meta.type == metas.ZSET and meta.encoding == REMOTE:
+            if meta.format.remote:
                 self.remotes[meta.sub] = Remote(self, meta, is_new=True)
         return meta
 
@@ -463,7 +463,7 @@ class LongTxn(Txn):
                 self.unconfirmed.append(remote)
         if self.remotes:
             for key, meta in self.metas.items():
-                if meta.type == metas.ZSET and meta.encoding == REMOTE:
+                if meta.type != metas.ABSENT and meta.format.remote:
                     self.metas[key] = meta.with_extra(None)  # the next reader asks for the count
 
     @property

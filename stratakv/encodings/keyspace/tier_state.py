@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from stratakv.encodings.keyspace.zset_marks import judge
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import ZSET_INDEXED
 from stratakv.encodings.layout.metas import HASH, SET, ZSET, Meta
 from stratakv.errors import StoreUnavailable, zset_store_away
 from stratakv.storage.cache.contract import Cache, NoCache, Word
@@ -259,7 +260,7 @@ def _entry(sub: bytes, ns_length: int, generation: bytes) -> bytes:
 
 def follow(name: bytes, change: KeyChange) -> Iterator[CacheRequest]:
     """The updates of a sorted set's entry."""
-    names = rows.index_of if change.encoding > 1 else _itself
+    names = rows.index_of if ZSET_INDEXED[change.encoding] else _itself
     members = list(change.members.items())
     for at in range(0, len(members), MEMBERS_AT_ONCE):
         added: list[Word] = []
@@ -279,7 +280,7 @@ def shown_score(raw: bytes) -> bytes:
 
 def entries(meta: Meta, members: Iterable[tuple[bytes, bytes]]) -> list[Word]:
     """The arguments of ZADD for members with their score8."""
-    names = rows.index_of if meta.encoding > 1 else _itself
+    names = rows.index_of if ZSET_INDEXED[meta.encoding] else _itself
     words: list[Word] = []
     for member, raw in members:
         words += (shown_score(raw), names(member))

@@ -18,7 +18,8 @@ from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryKind, KeyChange
 from stratakv.encodings.layout import metas, rows
-from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, ZSET, Extra, Meta
+from stratakv.encodings.layout.formats import FORMATS
+from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, WHOLE, Extra, Meta
 from stratakv.errors import wrong_type
 from stratakv.storage.store import Overlay, merge, rows_between
 
@@ -122,14 +123,14 @@ class Txn:
         """
         old = self._current(key)
         if encoding is None:
-            encoding = self.keyspace.encoding(self.db, type_, key) if type_ != STRING else 0
-        if encoding == 3 and type_ == ZSET:
+            encoding = self.keyspace.encoding(self.db, type_, key) if type_ != STRING else WHOLE
+        made = FORMATS[type_][encoding]
+        if made.remote:
             self.need_storage()
             self.keyspace.note_remote()
         version = self.keyspace.versions.next()
         row = old.row
-        is_whole = type_ == STRING and not encoding
-        sub = b"" if is_whole else rows.sub_prefix(row, len(self.db.ns), version)
+        sub = rows.sub_prefix(row, len(self.db.ns), version) if made.stored else b""
         meta = Meta(row, type_, encoding, version, expire_ms, extra, sub)
         self._replace(key, old, meta)
         return meta
@@ -141,15 +142,15 @@ class Txn:
         apart. Requires: the value is short enough for a meta (see strings.assign).
         """
         old = self.metas.get(key) or self.db.cache.get(key) or self._load(key)
-        if old.type == STRING and not old.encoding:
-            meta = Meta(old.row, STRING, 0, old.version, expire_ms, value, b"")
+        if old.type == STRING and old.encoding == WHOLE:
+            meta = Meta(old.row, STRING, WHOLE, old.version, expire_ms, value, b"")
             meta.charge = old.charge
             self.metas[key] = meta
             if old.expire_ms != expire_ms:
                 self._reindex(key, old, meta)
         else:
             version = self.keyspace.versions.next()
-            self._replace(key, old, Meta(old.row, STRING, 0, version, expire_ms, value, b""))
+            self._replace(key, old, Meta(old.row, STRING, WHOLE, version, expire_ms, value, b""))
 
     def update(self, key: bytes, meta: Meta, extra: Extra) -> None:
         """Another value or count for the live key whose meta `find` gave."""
@@ -221,7 +222,7 @@ class Txn:
         if old.type != new.type or old.version != new.version:
             self.live_change += (new.type != ABSENT) - (old.type != ABSENT)
             if old.sub:
-                if old.encoding and old.type != STRING and self.keyspace.tier.on:
+                if self.keyspace.tier.on and not old.format.plain:
                     self._note(old).gone = True
                 self.db.queue_garbage(old.version)
                 self.rows[rows.garbage_row(self.db.ns, old.version, key)] = metas.obituary(old)

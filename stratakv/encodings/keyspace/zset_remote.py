@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv.encodings.keyspace.tier_state import MEMBERS_AT_ONCE, CacheRequest, entries
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import TABLE, ZSET_REMOTE
 from stratakv.encodings.layout.metas import ZSET, Meta
 from stratakv.encodings.layout.rows import LONG_MEMBER, encode_score, index_of
 from stratakv.errors import zset_store_away
@@ -28,29 +29,28 @@ if TYPE_CHECKING:
 
 LOADED_AT_ONCE: Final = 5000
 TRIES: Final = 3
-REMOTE: Final = 3
-REMOTE_HEAD: Final = bytes((ZSET, REMOTE))
-"""Key-type and encode-version of a sorted set v3."""
+_HEADS: Final = frozenset([bytes((one.type, one.version)) for one in TABLE if one.remote])
+"""Key-type and encode-version of what has its values in Redis."""
 
 
 def open_zset(txn: Txn, key: bytes) -> Meta | None:
     """The meta of a sorted set, with its count; None if there is none."""
     meta = txn.expect(key, ZSET)
-    if meta is None or meta.encoding != REMOTE:
+    if meta is None or not ZSET_REMOTE[meta.encoding]:
         return meta
     return opened(txn, meta)
 
 
 def opened(txn: Txn, meta: Meta) -> Meta | None:
     """The same meta; a sorted set v3 gets its count, and is none if Redis has nothing of it."""
-    if meta.type != ZSET or meta.encoding != REMOTE or type(meta.extra) is int:
+    if not meta.format.remote or type(meta.extra) is int:
         return meta
     return txn.open_remote(meta)
 
 
 def prefetch(txn: Txn, meta: Meta | None, members: Iterable[bytes]) -> None:
     """Fetch the scores of some members of a sorted set v3 together; nothing to do for others."""
-    if meta is not None and meta.encoding == REMOTE:
+    if meta is not None and ZSET_REMOTE[meta.encoding]:
         txn.fetch_remote(meta, members)
 
 
@@ -202,12 +202,12 @@ class Remote:
 
 def is_remote(raw: bytes) -> bool:
     """Whether a `g#` row's value speaks of a sorted set v3."""
-    return raw == REMOTE_HEAD
+    return raw in _HEADS
 
 
 def is_remote_meta(raw: bytes) -> bool:
     """Whether a meta is that of a sorted set v3."""
-    return raw[1::-1] == REMOTE_HEAD
+    return raw[1::-1] in _HEADS
 
 
 def sub_of_meta(ns: bytes, row: bytes, raw: bytes) -> bytes:

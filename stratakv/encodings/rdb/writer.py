@@ -35,7 +35,7 @@ def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
 
 def _write_string(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
     out.append(payloads.STRING)
-    if not meta.encoding:
+    if meta.encoding == metas.WHOLE:
         out += encode_string(meta.value)
         return
     size = strings.length(meta)

@@ -21,8 +21,8 @@ from typing import Any, Final
 from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.keyspace.tier_state import CacheRequest
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
-from stratakv.encodings.keyspace.zset_remote import REMOTE
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import ZSET_INDEXED, ZSET_REMOTE
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import encode_score, end_of
 from stratakv.encodings.tier.cached_reads import EntryAccess, open_entry
@@ -84,7 +84,7 @@ def by_name(
     txn: Txn, meta: Meta, low: NameBound, high: NameBound, *, reverse: bool, offset: int, limit: int
 ) -> Rows | None:
     """Rows with names within the bounds; None if Redis cannot tell."""
-    if meta.encoding == REMOTE or not txn.may_ask or _has_long_members(txn, meta):
+    if ZSET_REMOTE[meta.encoding] or not txn.may_ask or _has_long_members(txn, meta):
         return None
     ends = _name_bounds(meta, low, high)
     verb = b"ZREVRANGEBYLEX" if reverse else b"ZRANGEBYLEX"
@@ -92,7 +92,7 @@ def by_name(
     found = _ask(txn, meta, words)
     if found is None or len(found) > MOST:
         return None
-    at = 0 if meta.encoding == 1 else 1
+    at = 1 if ZSET_INDEXED[meta.encoding] else 0
     return [_row_of(txn, meta, name[at:]) for name in found]
 
 
@@ -104,7 +104,7 @@ def count_scores(txn: Txn, meta: Meta, low: Bound, high: Bound) -> int | None:
 
 def count_names(txn: Txn, meta: Meta, low: NameBound, high: NameBound) -> int | None:
     """How many members have names within the bounds; None if Redis cannot tell."""
-    if meta.encoding == REMOTE or not txn.may_ask or _has_long_members(txn, meta):
+    if ZSET_REMOTE[meta.encoding] or not txn.may_ask or _has_long_members(txn, meta):
         return None
     found: int | None = _ask(txn, meta, (b"ZLEXCOUNT", *_name_bounds(meta, low, high)))
     return found
@@ -113,7 +113,7 @@ def count_names(txn: Txn, meta: Meta, low: NameBound, high: NameBound) -> int | 
 def rank(txn: Txn, meta: Meta, member: bytes, *, reverse: bool) -> int | None:
     """How many members come before this one, or after it when `reverse`; None if it is none."""
     verb = b"ZREVRANK" if reverse else b"ZRANK"
-    name = member if meta.encoding == 1 else rows.index_of(member)
+    name = rows.index_of(member) if ZSET_INDEXED[meta.encoding] else member
     entry = _open(txn, meta)
     if entry is not None:
         reply = _ask_through(entry, meta, (verb, name))
@@ -166,7 +166,7 @@ def _ask(txn: Txn, meta: Meta, words: CacheRequest) -> Any:
 
 def _open(txn: Txn, meta: Meta) -> EntryAccess | None:
     """The way to a set's entry: in the cache, or where v3 has it, unless it has own writes."""
-    if meta.encoding != REMOTE:
+    if not ZSET_REMOTE[meta.encoding]:
         return open_entry(txn, meta, "zset")
     assert isinstance(txn, LongTxn), "see open_zset"
     remote = txn.remotes[meta.sub]
@@ -214,7 +214,7 @@ def _ask_rows(txn: Txn, meta: Meta, words: CacheRequest) -> list[bytes] | None:
     if flat is None:
         return None
     names: list[bytes] = flat[::2]
-    members = names if meta.encoding == 1 else _members_of(txn, meta, names)
+    members = _members_of(txn, meta, names) if ZSET_INDEXED[meta.encoding] else names
     if members is None:
         return None
     order = meta.order
@@ -263,7 +263,7 @@ def _look_up(txn: Txn, meta: Meta, indexes: Sequence[bytes]) -> dict[bytes, byte
 
 
 def _has_long_members(txn: Txn, meta: Meta) -> bool:
-    if meta.encoding == 1:
+    if not ZSET_INDEXED[meta.encoding]:
         return False
     return any(True for _ in txn.scan_keys(meta.index, end_of(meta.index), limit=1))
 
@@ -301,7 +301,7 @@ def _paced(txn: Txn, merged: Iterable[bytes]) -> list[bytes]:
 
 
 def _sort_key(meta: Meta) -> Callable[[bytes], bytes]:
-    if meta.encoding == 1:
+    if not ZSET_INDEXED[meta.encoding]:
         return _by_name
     at = len(meta.sub) + 8
     return lambda row: row[:at] + rows.index_of(row[at:])
@@ -334,7 +334,7 @@ def _edge(score: float, *, after: bool) -> bytes:
 
 
 def _name_bounds(meta: Meta, low: NameBound, high: NameBound) -> tuple[bytes, bytes]:
-    prefix = b"" if meta.encoding == 1 else b"\x00"
+    prefix = b"\x00" if ZSET_INDEXED[meta.encoding] else b""
     return _shown_name(low, prefix, b"-"), _shown_name(high, prefix, b"+")
 
 

@@ -27,8 +27,7 @@ from typing import NamedTuple
 
 from stratakv.encodings.keyspace.limits import PIECE_BYTES
 from stratakv.encodings.layout import metas, rows
-from stratakv.encodings.layout.metas import HASH, LIST, PIECES, SET, STREAM, STRING, ZSET, Meta
-from stratakv.encodings.types.hashes.field_times import TIMED
+from stratakv.encodings.layout.metas import HASH, LIST, SET, STREAM, STRING, ZSET, Meta
 from stratakv.encodings.upkeep.check_streams import check_stream
 from stratakv.encodings.upkeep.damage import describe_damage
 from stratakv.errors import CommandError, StoreUnavailable, quote
@@ -49,20 +48,6 @@ SINGLE_ROWS = frozenset(
         rows.ZSET_STORE_ROW,
     )
 )
-SUB_KINDS = {
-    **{(HASH, version): (rows.SUB,) for version in range(4)},
-    **{(HASH, version): rows.PATH_PREFIXES for version in (4, 5)},
-    **{(SET, version): (rows.SUB,) for version in range(4)},
-    (LIST, 0): (rows.SUB,),
-    (STREAM, 0): (rows.SUB,),
-    (ZSET, 0): (rows.SUB, rows.ORDER),
-    (ZSET, 1): (rows.SUB,),
-    (ZSET, 2): (rows.SUB, rows.INDEX),
-    (ZSET, 3): (rows.INDEX,),
-    (STRING, 0): (),
-    (STRING, PIECES): (rows.SUB,),
-}
-"""The kinds of sub rows that a type and encode-version has."""
 
 Progress = Callable[[int], None]
 
@@ -241,11 +226,11 @@ class Checker:
         elif meta.type == STREAM:
             yield from check_stream(self._reader, key, meta, self._count)
         elif meta.type == STRING:
-            if meta.encoding == PIECES:
+            if meta.format.stored:
                 yield from self._check_pieces(meta)
         else:
             yield from self._check_collection(meta)
-        if meta.type == HASH and meta.encoding >= TIMED:
+        if meta.format.timed:
             yield from self._check_first_time(ns, key, meta)
 
     def _check_list(self, meta: Meta) -> Iterator[str]:
@@ -276,7 +261,7 @@ class Checker:
                 yield f"piece {number} has {len(piece)} bytes, there is room for {max(0, room)}"
 
     def _check_collection(self, meta: Meta) -> Iterator[str]:
-        counts = dict.fromkeys(SUB_KINDS[meta.type, meta.encoding], 0)
+        counts = dict.fromkeys(meta.format.stored, 0)
         for kind in counts:
             prefix = kind + meta.sub[2:]
             for row, value in self._reader.scan(prefix, rows.end_of(prefix)):
@@ -322,15 +307,16 @@ class Checker:
             yield f"has a field that expires at {at_ms} but no t# row"
 
     def _check_member(self, meta: Meta, member: bytes, score: bytes) -> Iterator[str]:
+        kinds = meta.format.stored
         if len(score) != 8 or math.isnan(rows.decode_score(score)):
             yield f"member {shown(member)} has no valid score"
-        elif meta.encoding == 0 and self._reader.get(meta.order + score + member) is None:
+        elif rows.ORDER in kinds and self._reader.get(meta.order + score + member) is None:
             yield f"member {shown(member)} has no k# row"
-        elif meta.encoding == 2 and not self._is_indexed(meta, member):
+        elif rows.INDEX in kinds and not self._is_indexed(meta, member):
             yield f"member {shown(member)} has no i# row"
 
     def _is_indexed(self, meta: Meta, member: bytes) -> bool:
-        if len(member) < 15:
+        if len(member) < rows.LONG_MEMBER:
             return True
         return self._reader.get(meta.index + rows.index_of(member)) == member
 
@@ -392,7 +378,7 @@ class Checker:
     def _has_owner(self, ns: bytes, prefix: bytes, key: bytes, version: int) -> bool:
         meta = self._find(ns, key)
         if meta is not None and meta.version == version:
-            return prefix in SUB_KINDS[meta.type, meta.encoding]
+            return prefix in meta.format.stored
         return self._reader.get(rows.garbage_row(ns, version, key)) is not None
 
 

@@ -8,10 +8,8 @@ from typing import Final
 
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Tier
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.keyspace.zset_remote import REMOTE
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import HASH, NO_EXPIRY, SET, STRING, ZSET, Meta
-from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.types.strings import strings
 from stratakv.errors import quote
 from stratakv.storage.contract import Reader
@@ -34,7 +32,7 @@ def inspect(reader: Reader, ns: bytes, key: bytes, limit: int = SHOWN_ROWS) -> I
     yield from describe(meta)
     if not meta.sub:
         return
-    for prefix in rows.PATH_PREFIXES:
+    for prefix in rows.PATH_PREFIXES:  # whatever the format says: rows that are too many show too
         start = prefix + meta.sub[2:]
         found = list(islice(reader.scan(start, rows.end_of(start)), limit + 1))
         yield from (f"{_shown(name)} -> {_shown(value)}" for name, value in found[:limit])
@@ -62,16 +60,9 @@ def describe(meta: Meta) -> Iterator[str]:
         yield f"  extra: {'none' if meta.extra is None else repr(meta.extra)}"
 
 
-def is_tiered(meta: Meta) -> bool:
-    """Whether the version has entries in Redis."""
-    if meta.type == HASH and meta.encoding >= TIMED:
-        return False
-    return meta.encoding > (0 if meta.type == ZSET else 1)
-
-
 def entry_name(tier: Tier, meta: Meta, ns_length: int) -> bytes:
     """The name of a key's entry in Redis."""
-    if meta.type == ZSET and meta.encoding == REMOTE:
+    if meta.format.remote:
         return tier.store_name(meta.sub, ns_length)
     return tier.name(meta.sub, ns_length)
 
@@ -84,7 +75,7 @@ def entry_requests(name: bytes, meta: Meta) -> list[CacheRequest]:
 
 def ask(txn: Txn, meta: Meta, requests: list[CacheRequest]) -> list[object] | None:
     """The replies of the Redis that has the key's entry; None if it cannot be asked."""
-    if meta.type == ZSET and meta.encoding == REMOTE:
+    if meta.format.remote:
         return txn.ask_storage(requests)
     return txn.ask(requests) if txn.may_ask else None
 

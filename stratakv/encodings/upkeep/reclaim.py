@@ -25,7 +25,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import sub_of_garbage
-from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.layout import formats, metas, rows
 from stratakv.encodings.tier.dead_scores import Scores
 from stratakv.encodings.types.hashes import field_times
 from stratakv.errors import Damaged
@@ -342,7 +342,8 @@ class Reclaimer:
             if kind[0] == metas.STRING:
                 yield from self._delete_pieces(row, sub_of_garbage(ns, row), kind)
                 return
-            if kind[0] == metas.HASH and kind[1] >= field_times.TIMED:
+            known = formats.find(kind[0], kind[1])
+            if known is not None and known.timed:
                 self._unlist_fields(ns, row)
             # what a long command has left unfinished may be pieces of a string: slow to read
             threaded = kind[0] == metas.ABSENT and self._executor is not None

@@ -9,11 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from stratakv.encodings.keyspace.zset_remote import REMOTE
 from stratakv.encodings.layout import metas, rows
-from stratakv.encodings.layout.metas import HASH, LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
-from stratakv.encodings.types.hashes.field_times import TIMED
-from stratakv.encodings.upkeep.check import SINGLE_ROWS, SUB_KINDS, Problem, namespaces_of
+from stratakv.encodings.layout.metas import LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
+from stratakv.encodings.upkeep.check import SINGLE_ROWS, Problem, namespaces_of
 from stratakv.encodings.upkeep.recount_streams import recount_stream
 from stratakv.errors import CommandError
 from stratakv.storage.contract import Engine
@@ -232,7 +230,7 @@ class _Recount:
             meta = self._find(ns, key)
             queued = rows.garbage_row(ns, version, key)
             if meta is not None and meta.version == version:
-                if prefix not in SUB_KINDS.get((meta.type, meta.encoding), rows.PATH_PREFIXES):
+                if prefix not in meta.format.stored:
                     self._draft.delete_all(prefix + path)
             elif self._draft.get(queued) is None:
                 self._draft.put(queued, _BUILDING)
@@ -253,10 +251,10 @@ class _Recount:
         if meta.type == LIST:
             return self._mended_list(meta)
         if meta.type == ZSET:
-            _MEND_ZSET.get(meta.encoding, _nothing)(self._draft, meta)
-            if meta.encoding == REMOTE:
-                self._draft.put(rows.REMOTE_ROW, b"")
-        if meta.type == HASH and meta.encoding >= TIMED:
+            _MEND_ZSET[meta.format.stored](self._draft, meta)
+        if meta.format.remote:
+            self._draft.put(rows.REMOTE_ROW, b"")
+        if meta.format.timed:
             meta = self._mended_times(ns, key, meta)
         if meta.type == SET:
             self._empty_values(meta)
@@ -319,17 +317,10 @@ class _Recount:
                 draft.put(row, b"")
         first = draft.first(meta.order, rows.end_of(meta.order))
         if first is None:
-            encoding = meta.encoding - TIMED
-            return Meta(
-                meta.row, meta.type, encoding, meta.version, meta.expire_ms, meta.extra, meta.sub
-            )
+            return meta.turned()
         at = int.from_bytes(first[len(meta.order) :][:8], "big")
         draft.put(rows.field_expiry_row(ns, at, meta.version, key), b"")
         return meta
-
-
-def _nothing(draft: Draft, meta: Meta) -> None:
-    """Nothing to bring in line."""
 
 
 def _mend_scores(draft: Draft, meta: Meta) -> None:
@@ -374,12 +365,13 @@ def _drop_wrong_scores(draft: Draft, meta: Meta) -> None:
             draft.put(row, None)
 
 
-_MEND_ZSET: Final[dict[int, Callable[[Draft, Meta], None]]] = {
-    0: _mend_scores,
-    1: _drop_wrong_scores,
-    2: _mend_members,
-    3: _drop_wrong_names,
+_MEND_ZSET: Final[dict[tuple[bytes, ...], Callable[[Draft, Meta], None]]] = {
+    (rows.SUB, rows.ORDER): _mend_scores,
+    (rows.SUB,): _drop_wrong_scores,
+    (rows.SUB, rows.INDEX): _mend_members,
+    (rows.INDEX,): _drop_wrong_names,
 }
+"""By the rows that a sorted set has."""
 
 
 def _is_score(raw: bytes) -> bool:

@@ -32,7 +32,7 @@ def strata_inspect(txn: Txn, _word: bytes, key: bytes) -> Reply:
     txn.keyspace.collect()
     lines = list(inspect.inspect(txn.store, txn.db.ns, key))
     meta = txn.find(key)
-    if meta is not None and inspect.is_tiered(meta):
+    if meta is not None and meta.format.tiered:
         name = inspect.entry_name(txn.keyspace.tier, meta, len(txn.db.ns))
         requests = inspect.entry_requests(name, meta)
         lines += inspect.entry_lines(name, inspect.ask(txn, meta, requests))

@@ -23,12 +23,10 @@ from typing import Final
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import HASH_TIMED
 from stratakv.encodings.layout.metas import HASH, Meta
 from stratakv.encodings.layout.rows import U64, end_of
 from stratakv.encodings.types.shared import member_rows
-
-TIMED: Final = 4
-"""From this encode-version on, a hash has expire-times."""
 
 NO_FIELD: Final = -2
 NO_TIME: Final = -1
@@ -89,7 +87,7 @@ def each_time(txn: Txn, meta: Meta) -> dict[bytes, int]:
 
 def first_ms(txn: Txn, meta: Meta) -> int | None:
     """The earliest expire-time of a hash, or None."""
-    return None if meta.encoding < TIMED else _first_ms(txn, meta)
+    return _first_ms(txn, meta) if HASH_TIMED[meta.encoding] else None
 
 
 def _first_ms(txn: Txn, meta: Meta) -> int | None:
@@ -159,7 +157,7 @@ def _persist_field(txn: Txn, meta: Meta, field: bytes) -> int:
 def settled(txn: Txn, key: bytes) -> Meta | None:
     """The meta of a hash for a writer, after the fields whose time has passed are gone."""
     meta = txn.expect(key, HASH)
-    return meta if meta is None or meta.encoding < TIMED else prepare(txn, key, meta)
+    return meta if meta is None or not HASH_TIMED[meta.encoding] else prepare(txn, key, meta)
 
 
 def prepare(
@@ -229,7 +227,7 @@ def _begin_there(txn: Txn, ns: bytes, row: bytes) -> None:
 
 
 def _time_of(txn: Txn, meta: Meta, field: bytes) -> int | None:
-    return None if meta.encoding < TIMED else _own_time_of(txn, meta, field)
+    return _own_time_of(txn, meta, field) if HASH_TIMED[meta.encoding] else None
 
 
 def _own_time_of(txn: Txn, meta: Meta, field: bytes) -> int | None:
@@ -271,12 +269,8 @@ def _reindex(txn: Txn, key: bytes, before: int | None, old: Meta) -> None:
             txn.delete(rows.field_expiry_row(txn.db.ns, before, old.version, key))
         if after is not None:
             enlist(txn, key, old, after)
-    if meta is not None and (after is not None) != (meta.encoding >= TIMED):
-        encoding = (TIMED if after is not None else 0) + (meta.extra is None)
-        changed = Meta(
-            meta.row, meta.type, encoding, meta.version, meta.expire_ms, meta.extra, meta.sub
-        )
-        txn.save(key, changed)
+    if meta is not None and (after is not None) != HASH_TIMED[meta.encoding]:
+        txn.save(key, meta.turned())
 
 
 def _tell_expired(keyspace: Keyspace, database: int, key: bytes, count: int) -> None:

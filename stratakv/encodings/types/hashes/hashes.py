@@ -15,6 +15,7 @@ from typing import Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.formats import HASH_PLAIN, HASH_TIMED
 from stratakv.encodings.layout.metas import HASH, Meta
 from stratakv.encodings.layout.numbers import (
     INT64_MAX,
@@ -27,7 +28,6 @@ from stratakv.encodings.layout.numbers import (
 from stratakv.encodings.layout.rows import end_of
 from stratakv.encodings.tier import cached_reads
 from stratakv.encodings.types.hashes import field_times
-from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.types.shared import member_rows, sampling
 from stratakv.encodings.types.shared.member_rows import PAUSE_EVERY
 from stratakv.errors import CommandError
@@ -44,8 +44,8 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
         return 1
     row = meta.sub + field
     known = meta.extra
-    if meta.encoding > 1:
-        if meta.encoding >= TIMED:
+    if not HASH_PLAIN[meta.encoding]:
+        if HASH_TIMED[meta.encoding]:
             return _assign_timed(txn, key, meta, (field, value))
         txn.note(meta, field)
     if known is None:
@@ -69,8 +69,8 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     meta = txn.expect(key, HASH)
     if meta is None:
         meta = member_rows.begin(txn, key, HASH, 0)
-    elif meta.encoding > 1:
-        if meta.encoding >= TIMED:
+    elif not HASH_PLAIN[meta.encoding]:
+        if HASH_TIMED[meta.encoding]:
             return _assign_timed(txn, key, meta, pairs)
         for field in pairs[::2]:
             txn.note(meta, field)
@@ -86,7 +86,7 @@ def assign_until(txn: Txn, key: bytes, at_ms: int, pairs: Sequence[bytes]) -> No
 def assign_within(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> None:
     """As `assign_all`; the fields keep their expire-times."""
     meta = txn.expect(key, HASH)
-    if meta is not None and meta.encoding >= TIMED:
+    if meta is not None and HASH_TIMED[meta.encoding]:
         txn.expect_work(len(pairs) // 2)
         _assign_timed(txn, key, meta, pairs, keep=True)
     else:
@@ -137,8 +137,8 @@ def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     meta = txn.expect(key, HASH)
     if meta is None:
         return None
-    if meta.encoding > 1:
-        if meta.encoding >= TIMED:
+    if not HASH_PLAIN[meta.encoding]:
+        if HASH_TIMED[meta.encoding]:
             return field_times.value(txn, meta, field)
         found = cached_reads.fields(txn, meta, (field,))
         if found is not None:
@@ -154,7 +154,7 @@ def _stored(txn: Txn, key: bytes, field: bytes) -> bytes | None:
 
 def value_in(txn: Txn, meta: Meta, field: bytes) -> bytes | None:
     """The stored value of a live field, or None. Requires: the key is a hash."""
-    if meta.encoding >= TIMED:
+    if HASH_TIMED[meta.encoding]:
         return field_times.value(txn, meta, field)
     return txn.get(meta.sub + field)
 
@@ -164,8 +164,8 @@ def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None
     meta = txn.expect(key, HASH)
     if meta is None:
         return [None] * len(fields)
-    if meta.encoding > 1:
-        if meta.encoding >= TIMED:
+    if not HASH_PLAIN[meta.encoding]:
+        if HASH_TIMED[meta.encoding]:
             return [field_times.value(txn, meta, field) for field in fields]
         found = cached_reads.fields(txn, meta, fields)
         if found is not None:
@@ -192,13 +192,13 @@ def count(txn: Txn, key: bytes) -> int:
 
 def _hidden(txn: Txn, meta: Meta) -> frozenset[bytes]:
     """Fields whose time has passed."""
-    return field_times.due(txn, meta) if meta.encoding >= TIMED else _NONE
+    return field_times.due(txn, meta) if HASH_TIMED[meta.encoding] else _NONE
 
 
 def remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
     """Delete fields, as in Redis also those whose time has passed; see `member_rows.remove`."""
     meta = txn.expect(key, HASH)
-    if meta is not None and meta.encoding >= TIMED:
+    if meta is not None and HASH_TIMED[meta.encoding]:
         meta = field_times.prepare(txn, key, meta, fields, limit=0)
     return member_rows.remove(txn, key, meta, fields)
 
@@ -253,7 +253,7 @@ def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
     meta = txn.expect(key, HASH)
     if meta is None:
         return 0, ()
-    if meta.encoding > 1:
+    if not HASH_PLAIN[meta.encoding]:
         if hidden := _hidden(txn, meta):
             return _live_pairs(txn, meta, hidden)
         found = _cached_pairs(txn, meta)
@@ -267,7 +267,7 @@ def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     meta = txn.expect(key, HASH)
     if meta is None:
         return 0, ()
-    if meta.encoding > 1:
+    if not HASH_PLAIN[meta.encoding]:
         if hidden := _hidden(txn, meta):
             length, pairs = _live_pairs(txn, meta, hidden)
             return length, map(itemgetter(0), pairs)
@@ -282,7 +282,7 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     meta = txn.expect(key, HASH)
     if meta is None:
         return 0, ()
-    if meta.encoding > 1:
+    if not HASH_PLAIN[meta.encoding]:
         if hidden := _hidden(txn, meta):
             length, live = _live_pairs(txn, meta, hidden)
             return length, map(itemgetter(1), live)
@@ -295,7 +295,7 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
 
 
 def _cached_pairs(txn: Txn, meta: Meta) -> list[Pair] | None:
-    return None if meta.encoding >= TIMED else cached_reads.pairs(txn, meta)
+    return None if HASH_TIMED[meta.encoding] else cached_reads.pairs(txn, meta)
 
 
 def _live_pairs(txn: Txn, meta: Meta, hidden: frozenset[bytes]) -> tuple[int, Iterable[Pair]]:
@@ -351,7 +351,7 @@ def increment_float(txn: Txn, key: bytes, field: bytes, amount: bytes) -> bytes:
 def _change(txn: Txn, key: bytes, field: bytes, value: bytes) -> None:
     """As `assign`; the field keeps its expire-time."""
     meta = txn.expect(key, HASH)
-    if meta is not None and meta.encoding >= TIMED:
+    if meta is not None and HASH_TIMED[meta.encoding]:
         _assign_timed(txn, key, meta, (field, value), keep=True)
     else:
         assign(txn, key, field, value)

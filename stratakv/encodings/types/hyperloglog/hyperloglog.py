@@ -18,7 +18,7 @@ from typing import Final
 from stratakv import errors
 from stratakv.encodings.keyspace.limits import COMPACT_LIMITS
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.layout.metas import STRING, Meta
+from stratakv.encodings.layout.metas import PIECES, STRING, Meta
 from stratakv.encodings.types.hyperloglog import hll_registers, hll_sparse
 from stratakv.encodings.types.hyperloglog.hll_sparse import REGISTERS
 from stratakv.encodings.types.strings import strings
@@ -236,7 +236,7 @@ def _opened(txn: Txn, meta: Meta | None) -> Sketch:
     """The HyperLogLog of a string; a long string is asked for its header before it is read."""
     if meta is None:
         return new()
-    if meta.encoding:
+    if meta.encoding == PIECES:
         _check_header(strings.opened(txn, meta)[:HEADER_BYTES], strings.length(meta))
     return decode(strings.whole(txn, meta))
 

@@ -1,31 +1,18 @@
 """Copies of whole keys: COPY, RENAME and MOVE.
 
 A key is part of the path of its sub rows, so another name means other rows: a copy is a new
-incarnation with every row written again, and it keeps type, encode-version and expire-time.
-
-    rows of a copy       type
-    none                 string v0
-    "s#"                 string v1, hash, set, list, stream, zset v1
-    "s#", "k#" and "i#"  hash v4 and v5, and a "t#" row
-    "s#" and "k#"        zset v0
-    "s#" and "i#"        zset v2
-    "i#"                 zset v3, and its scores in Redis
+incarnation with every row written again, and it keeps type, encode-version and expire-time. Its
+format says which rows there are (see formats.py); a hash whose fields have expire-times has a "t#"
+row besides. What is in Redis alone is copied as a Txn shows it: as "s#" rows, never stored.
 """
 
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import opened
 from stratakv.encodings.layout import rows
-from stratakv.encodings.layout.metas import HASH, STRING, ZSET, Meta
+from stratakv.encodings.layout.metas import HASH, STRING, Meta
 from stratakv.encodings.types.hashes import field_times
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.types.strings.pieces import BYTES_PER_WORK
-
-_ZSET_PREFIXES = {
-    0: (rows.SUB, rows.ORDER),
-    1: (rows.SUB,),
-    2: (rows.SUB, rows.INDEX),
-    3: (rows.SUB, rows.INDEX),
-}
 
 
 def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
@@ -34,16 +21,17 @@ def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
     if source_meta is None:
         return
     meta = source_meta
-    if meta.type == STRING and not meta.encoding:
+    prefixes = meta.format.shown
+    if not prefixes:
         strings.assign(target, key, meta.value, meta.expire_ms)
         return
     if meta.type == STRING:
         txn.spend(strings.length(meta) // BYTES_PER_WORK)
     elif type(meta.extra) is int:
-        txn.expect_work(meta.extra * len(_prefixes(meta)))
+        txn.expect_work(meta.extra * len(prefixes))
     first_ms = field_times.first_ms(txn, meta) if meta.type == HASH else None
     copy = target.create(key, meta.type, meta.extra, meta.expire_ms, meta.encoding)
-    for prefix in _prefixes(meta):
+    for prefix in prefixes:
         source, destination = prefix + meta.sub[2:], prefix + copy.sub[2:]
         size = len(source)
         for row, value in txn.scan(source, rows.end_of(source)):
@@ -77,9 +65,3 @@ def rename(txn: Txn, meta: Meta, source: bytes, key: bytes) -> None:
     if source != key:
         duplicate(txn, meta, txn, key)
         txn.drop(source)
-
-
-def _prefixes(meta: Meta) -> tuple[bytes, ...]:
-    if meta.type == HASH and meta.encoding >= field_times.TIMED:
-        return rows.PATH_PREFIXES
-    return _ZSET_PREFIXES[meta.encoding] if meta.type == ZSET else (rows.SUB,)

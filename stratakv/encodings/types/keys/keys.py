@@ -19,9 +19,18 @@ from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.keyspace.zset_remote import opened
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.globs import compile_glob, literal_prefix
-from stratakv.encodings.layout.metas import HASH, LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
+from stratakv.encodings.layout.metas import (
+    HASH,
+    LIST,
+    NO_EXPIRY,
+    SET,
+    STREAM,
+    STRING,
+    WHOLE,
+    ZSET,
+    Meta,
+)
 from stratakv.encodings.layout.numbers import parse_int
-from stratakv.encodings.types.hashes.field_times import TIMED
 from stratakv.encodings.types.strings import strings
 
 _LAST_H8: Final = (1 << 64) - 1
@@ -249,20 +258,20 @@ def encoding_name(txn: Txn, meta: Meta) -> bytes:
     if meta.type == SET:
         return b"intset" if _is_intset(txn, meta) else b"hashtable"
     if _is_listpack(txn, meta):
-        return b"listpackex" if meta.type == HASH and meta.encoding >= TIMED else b"listpack"
+        return b"listpackex" if meta.format.timed else b"listpack"
     return {HASH: b"hashtable", ZSET: b"skiplist"}[meta.type]
 
 
 def reference_count(meta: Meta) -> int:
     """Redis shares small integers, and says so; everything else has one owner."""
-    is_short = meta.type == STRING and not meta.encoding
+    is_short = not meta.format.stored
     number = parse_int(meta.value) if is_short else None
     is_shared = number is not None and 0 <= number < _SHARED_INTEGERS
     return _SHARED_REFCOUNT if is_shared else 1
 
 
 def _string_encoding(meta: Meta) -> bytes:
-    if meta.encoding or len(meta.value) > _EMBSTR_BYTES:
+    if meta.encoding != WHOLE or len(meta.value) > _EMBSTR_BYTES:
         return b"raw"
     return b"int" if parse_int(meta.value) is not None else b"embstr"
 

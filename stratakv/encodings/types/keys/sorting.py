@@ -99,7 +99,7 @@ def _elements(txn: Txn, meta: Meta, reverse: bool) -> Iterator[bytes]:
         return lists.elements(txn, meta, reverse=reverse)
     if meta.counted:
         txn.expect_work(meta.extra)  # type: ignore[arg-type]  # an int by `counted`
-    if meta.type == ZSET and meta.encoding:
+    if meta.type == ZSET and meta.format.tiered:
         found = zset_order.walk(txn, meta, reverse=reverse)
         return zsets.members_of(meta, found)
     by_score = meta.type == ZSET

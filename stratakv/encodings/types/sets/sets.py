@@ -15,6 +15,7 @@ from time import thread_time
 from typing import Final
 
 from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.formats import SET_TIERED
 from stratakv.encodings.layout.metas import SET, Meta
 from stratakv.encodings.tier import cached_reads
 from stratakv.encodings.types.shared import member_rows, sampling
@@ -42,7 +43,7 @@ def add(txn: Txn, key: bytes, member: bytes) -> int:
     known = meta.extra
     if known is not None and txn.get(row) is not None:
         return 0
-    if meta.encoding > 1:
+    if SET_TIERED[meta.encoding]:
         txn.note(meta, member)
     txn.put(row, b"")
     if known is None:
@@ -57,7 +58,7 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
     meta = txn.expect(key, SET)
     if meta is None:
         meta = member_rows.begin(txn, key, SET, 0)
-    if meta.encoding > 1:
+    if SET_TIERED[meta.encoding]:
         txn.note(meta, b"")
     sub, counted = meta.sub, meta.extra is not None
     new = 0
@@ -104,7 +105,7 @@ def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     meta = txn.expect(key, SET)
     if meta is None:
         return 0, ()
-    if meta.encoding > 1:
+    if SET_TIERED[meta.encoding]:
         found = cached_reads.members(txn, meta)
         if found is not None:
             return len(found), found
@@ -153,7 +154,7 @@ def pop(txn: Txn, key: bytes) -> bytes | None:
     started = thread_time() if is_small else 0.0  # a system call
     member = sampling.one(txn, meta)
     if member is not None:
-        if meta.encoding > 1:
+        if SET_TIERED[meta.encoding]:
             txn.note(meta, member)
         txn.delete(meta.sub + member)
         member_rows.shrink(txn, key, meta, 1)
@@ -174,7 +175,7 @@ def pop_many(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
         txn.drop(key)
         return total, popped
     chosen = list(sampling.distinct(txn, meta, wanted, total))
-    if meta.encoding > 1:
+    if SET_TIERED[meta.encoding]:
         txn.note(meta, b"")
     for member in chosen:
         txn.delete(meta.sub + member)

@@ -2,8 +2,9 @@
 
     "s#" | path | member -> value            a set's values are empty
 
-Encode-versions 0 and 2 keep the number of members in the meta, at the price of a read before each
-write. 1 and 3 write blindly: they keep no count, so a write reads nothing and counting is a scan.
+Encode-versions that are `counted` (see formats.py) keep the number of members in the meta, at the
+price of a read before each write. The others write blindly: they keep no count, so a write reads
+nothing and counting is a scan.
 
 Invariants
 1. A collection without members does not exist: whoever takes the last one drops the key.
@@ -14,12 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.formats import FORMATS
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import end_of
 from stratakv.encodings.types.shared import sampling
-
-BLIND: Final = frozenset({1, 3})
-"""The encode-versions without a count."""
 
 PAUSE_EVERY: Final = 128
 SAMPLE_ROWS_KEPT: Final = 10_000
@@ -31,7 +30,8 @@ WHOLE_VALUE_BYTES: Final = 64
 def begin(txn: Txn, key: bytes, type_: int, count: int) -> Meta:
     """A new incarnation that is about to get `count` members; blind ones do not say how many."""
     encoding = txn.keyspace.encoding(txn.db, type_, key)
-    return txn.create(key, type_, None if encoding in BLIND else count, encoding=encoding)
+    extra = count if FORMATS[type_][encoding].counted else None
+    return txn.create(key, type_, extra, encoding=encoding)
 
 
 def count(txn: Txn, meta: Meta) -> int:
@@ -85,14 +85,14 @@ def remove(txn: Txn, key: bytes, meta: Meta | None, members: Sequence[bytes]) ->
         return 0
     if meta.extra is None:
         return _remove_blindly(txn, key, meta, members)
-    sub = meta.sub
+    sub, is_tiered = meta.sub, meta.format.tiered
     gone = 0
     for member in members:
         row = sub + member
         if txn.get(row) is not None:
             txn.delete(row)
             gone += 1
-            if meta.encoding > 1:
+            if is_tiered:
                 txn.note(meta, member)
     if gone:
         shrink(txn, key, meta, gone)
@@ -101,9 +101,10 @@ def remove(txn: Txn, key: bytes, meta: Meta | None, members: Sequence[bytes]) ->
 
 def _remove_blindly(txn: Txn, key: bytes, meta: Meta, members: Sequence[bytes]) -> int:
     txn.expect_work(len(members))
+    is_tiered = meta.format.tiered
     for number, member in enumerate(members):
         txn.delete(meta.sub + member)
-        if meta.encoding > 1:
+        if is_tiered:
             txn.note(meta, member)
         if not number % PAUSE_EVERY:
             txn.pause_if_due()

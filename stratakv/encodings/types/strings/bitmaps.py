@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.layout.metas import STRING, Meta
+from stratakv.encodings.layout.metas import STRING, WHOLE, Meta
 from stratakv.encodings.types.strings import bits, pieces, strings
 from stratakv.encodings.types.strings.bits import FieldAction, FieldOp
 from stratakv.encodings.types.strings.pieces import Draft, Pieces
@@ -39,7 +39,7 @@ def set_bit(txn: Txn, key: bytes, offset: int, bit: int) -> int:
 
 def _editable(txn: Txn, key: bytes, meta: Meta | None, size: int, amount: int) -> bytearray | Draft:
     """The bytes of a string, to be changed: a copy of a short one, a long one in place."""
-    if size <= txn.keyspace.limits.piece_bytes and (meta is None or not meta.encoding):
+    if size <= txn.keyspace.limits.piece_bytes and (meta is None or meta.encoding == WHOLE):
         return bytearray(meta.value if meta is not None else b"")
     return Draft(txn, strings.widened(txn, key, meta, size, amount))
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.layout.metas import NO_EXPIRY, STRING, Meta
+from stratakv.encodings.layout.metas import NO_EXPIRY, PIECES, STRING, WHOLE, Meta
 from stratakv.encodings.layout.numbers import (
     add_long_doubles,
     format_long_double,
@@ -54,14 +54,14 @@ def find(txn: Txn, key: bytes) -> bytes | Pieces | None:
         return None
     if meta.type != STRING:
         raise wrong_type()
-    if meta.encoding:
+    if meta.encoding == PIECES:
         return _shown(txn, key, meta)
     return meta.extra  # type: ignore[return-value]  # bytes by the tests above
 
 
 def value_of(txn: Txn, key: bytes, meta: Meta) -> bytes | Pieces:
     """As `find`, of a string whose meta is known."""
-    return _shown(txn, key, meta) if meta.encoding else meta.value
+    return _shown(txn, key, meta) if meta.encoding == PIECES else meta.value
 
 
 def _shown(txn: Txn, key: bytes, meta: Meta) -> bytes | Pieces:
@@ -74,7 +74,7 @@ def _shown(txn: Txn, key: bytes, meta: Meta) -> bytes | Pieces:
 
 def opened(txn: Txn, meta: Meta) -> bytes | Pieces:
     """The value of a string to look into: of a long one only what is asked for is read."""
-    return pieces.opened(txn, meta) if meta.encoding else meta.value
+    return pieces.opened(txn, meta) if meta.encoding == PIECES else meta.value
 
 
 def find_opened(txn: Txn, key: bytes) -> bytes | Pieces | None:
@@ -85,7 +85,7 @@ def find_opened(txn: Txn, key: bytes) -> bytes | Pieces | None:
 
 def whole(txn: Txn, meta: Meta) -> bytes:
     """The value of a string in one piece, however long it is."""
-    if not meta.encoding:
+    if meta.encoding == WHOLE:
         return meta.value
     txn.spend(pieces.length(meta) // BYTES_PER_WORK)
     return bytes(pieces.opened(txn, meta))
@@ -95,7 +95,7 @@ def length(meta: Meta | None) -> int:
     """The length of a string, 0 of none."""
     if meta is None:
         return 0
-    return pieces.length(meta) if meta.encoding else len(meta.value)
+    return pieces.length(meta) if meta.encoding == PIECES else len(meta.value)
 
 
 def each(txn: Txn, keys: Sequence[bytes]) -> Iterator[bytes | Pieces | None]:
@@ -189,7 +189,9 @@ def expire(txn: Txn, key: bytes, meta: Meta, expire_ms: int) -> None:
 
 def divided(txn: Txn, key: bytes, meta: Meta) -> Meta:
     """A key whose meta is about to be written: a string too long for a meta goes into pieces."""
-    if meta.type != STRING or meta.encoding or len(meta.value) <= txn.keyspace.limits.piece_bytes:
+    if meta.type != STRING or meta.encoding != WHOLE:
+        return meta
+    if len(meta.value) <= txn.keyspace.limits.piece_bytes:
         return meta
     assign(txn, key, meta.value, meta.expire_ms)
     return txn.metas[key]
@@ -197,7 +199,7 @@ def divided(txn: Txn, key: bytes, meta: Meta) -> Meta:
 
 def change(txn: Txn, key: bytes, meta: Meta | None, value: bytes) -> None:
     """Another value for a string, which keeps its expire-time; a new one if there was none."""
-    if meta is None or meta.encoding or len(value) > txn.keyspace.limits.piece_bytes:
+    if meta is None or meta.encoding != WHOLE or len(value) > txn.keyspace.limits.piece_bytes:
         assign(txn, key, value, NO_EXPIRY if meta is None else meta.expire_ms)
     else:
         txn.update(key, meta, value)
@@ -211,7 +213,7 @@ def increment(txn: Txn, key: bytes, amount: int) -> int:
     meta = txn.expect(key, STRING)
     old: int | None = 0
     if meta is not None:
-        old = None if meta.encoding else parse_int(meta.value)  # nor is a long string one
+        old = None if meta.encoding == PIECES else parse_int(meta.value)  # nor is a long string one
     if old is None:
         raise errors.not_integer()
     new = old + amount
@@ -225,7 +227,7 @@ def increment_float(txn: Txn, key: bytes, amount: bytes) -> bytes:
     """Add to the number that the string shows, in long double precision."""
     meta = txn.expect(key, STRING)
     old = parse_long_double(b"0") if meta is None else None
-    if meta is not None and not meta.encoding:  # a number is shorter than a piece
+    if meta is not None and meta.encoding == WHOLE:  # a number is shorter than a piece
         old = parse_long_double(meta.value)
     step = parse_long_double(amount)
     if old is None or step is None:
@@ -265,7 +267,7 @@ def find_part(txn: Txn, key: bytes, start: int, end: int) -> bytes | Pieces:
     if meta is None:
         return b""
     first, stop = _span(length(meta), start, end)
-    if not meta.encoding:
+    if meta.encoding == WHOLE:
         return meta.value[first:stop]
     txn.spend((stop - first) // BYTES_PER_WORK)
     if stop - first > STREAMED_BYTES:
@@ -298,7 +300,7 @@ def write(txn: Txn, key: bytes, meta: Meta | None, at: int, part: bytes) -> None
     size = max(length(meta), at + len(part))
     if meta is None and not at:
         assign(txn, key, part)
-    elif size <= txn.keyspace.limits.piece_bytes and (meta is None or not meta.encoding):
+    elif size <= txn.keyspace.limits.piece_bytes and (meta is None or meta.encoding == WHOLE):
         value = meta.value if meta is not None else b""
         before = value if at == len(value) else value[:at].ljust(at, b"\0")
         change(txn, key, meta, b"".join((before, part, value[at + len(part) :])))
@@ -314,7 +316,7 @@ def widened(txn: Txn, key: bytes, meta: Meta | None, size: int, amount: int) -> 
     txn.expect_work(amount // BYTES_PER_WORK)
     if meta is None:
         return pieces.create(txn, key, size)
-    if not meta.encoding:
+    if meta.encoding == WHOLE:
         value = meta.value
         txn.expect_work(len(value) // BYTES_PER_WORK)
         wide = pieces.create(txn, key, size, meta.expire_ms)

@@ -19,6 +19,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.layout.formats import ZSET_TIERED
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import end_of
 from stratakv.encodings.tier import zset_orders
@@ -54,7 +55,7 @@ def walk(
     limit: int = UNLIMITED,
 ) -> Iterable[bytes]:
     """The first `limit` row keys of the set's order, or of its part in [start, stop)."""
-    if meta.encoding:
+    if ZSET_TIERED[meta.encoding]:
         return zset_orders.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
     known = _known(meta)
     if known.outliers:

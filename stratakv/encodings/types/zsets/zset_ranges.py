@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, UNLIMITED, Txn
 from stratakv.encodings.keyspace.zset_remote import open_zset
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.formats import ZSET_TIERED
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import encode_score
 from stratakv.encodings.tier import zset_orders
@@ -66,7 +67,7 @@ class RankRange:
         self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
     ) -> Iterable[bytes]:
         """Walk from the end of the set that is nearer to the first row wanted."""
-        if meta.encoding:
+        if ZSET_TIERED[meta.encoding]:
             ranked = zset_orders.by_rank(txn, meta, self.start, self.end, reverse=reverse)
             return ranked[offset : offset + limit]
         count = size(meta)
@@ -121,7 +122,7 @@ class ScoreRange:
         self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
     ) -> Iterable[bytes]:
         """One range of rows."""
-        if meta.encoding:
+        if ZSET_TIERED[meta.encoding]:
             low, high = self.bounds
             return zset_orders.by_score(
                 txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
@@ -162,7 +163,7 @@ class LexRange:
         """One range of rows if all scores are equal, else a walk."""
         if self._holds_nothing():
             return NOTHING
-        if meta.encoding:
+        if ZSET_TIERED[meta.encoding]:
             low, high = self.bounds
             found = zset_orders.by_name(
                 txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
@@ -268,7 +269,7 @@ def select(txn: Txn, key: bytes, query: Query) -> Selection | None:
     meta = open_zset(txn, key)
     if meta is None:
         return None
-    if txn.is_long and query.limit > ROW_BUDGET and not meta.encoding:
+    if txn.is_long and query.limit > ROW_BUDGET and not ZSET_TIERED[meta.encoding]:
         return Selection(meta, query.length(txn, meta), query.rows(txn, meta))
     found = list(query.rows(txn, meta))
     return Selection(meta, len(found), found)
@@ -279,7 +280,7 @@ def count(txn: Txn, key: bytes, wanted: Range) -> int:
     meta = open_zset(txn, key)
     if meta is None:
         return 0
-    if meta.encoding and wanted.length(meta) is None:
+    if ZSET_TIERED[meta.encoding] and wanted.length(meta) is None:
         found = wanted.tiered_count(txn, meta)
         if found is not None:
             return found

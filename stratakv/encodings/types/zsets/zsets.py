@@ -16,7 +16,8 @@ from itertools import chain
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.keyspace.zset_remote import REMOTE, open_zset, prefetch
+from stratakv.encodings.keyspace.zset_remote import open_zset, prefetch
+from stratakv.encodings.layout.formats import ZSET_INDEXED, ZSET_REMOTE, ZSET_TIERED
 from stratakv.encodings.layout.metas import ZSET, Meta
 from stratakv.encodings.layout.rows import LONG_MEMBER, decode_score, encode_score, index_of
 from stratakv.encodings.tier import zset_orders
@@ -83,10 +84,10 @@ class ZsetEditor:
         raw = encode_score(new)
         if old is None:
             self.count += 1
-        elif not self._meta.encoding:
+        elif not ZSET_TIERED[self._meta.encoding]:
             self._txn.delete(self._order + encode_score(old) + member)
         self._txn.put(self._sub + member, raw)
-        if self._meta.encoding:
+        if ZSET_TIERED[self._meta.encoding]:
             _put_tiered(self._txn, self._meta, member, raw, is_new=old is None)
             return
         row = self._order + raw + member
@@ -100,7 +101,7 @@ class ZsetEditor:
         self._txn.delete(self._sub + member)
         self.count -= 1
         assert self._meta is not None
-        if self._meta.encoding:
+        if ZSET_TIERED[self._meta.encoding]:
             _delete_tiered(self._txn, self._meta, member)
         else:
             self._txn.delete(self._order + encode_score(score) + member)
@@ -115,7 +116,8 @@ class ZsetEditor:
             self._txn.save(self._key, changed)
             zset_order.keep(meta, changed)
             if self.count < size(meta):
-                ranges = (meta.sub,) if meta.encoding else (meta.sub, meta.order)
+                is_tiered = ZSET_TIERED[meta.encoding]
+                ranges = (meta.sub,) if is_tiered else (meta.sub, meta.order)
                 self._txn.keyspace.sparse.note_deleted(ranges, size(meta) - self.count, self.count)
         else:
             self._txn.drop(self._key)
@@ -138,13 +140,13 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
         if old is None:
             meta = meta.with_extra(size(meta) + 1)
             txn.save(key, meta)
-        elif not meta.encoding:
+        elif not ZSET_TIERED[meta.encoding]:
             txn.delete(meta.order + old + member)
             if txn.is_long:
                 txn.update(key, meta, meta.extra)  # see zset_order
         zset_order.widen(before, meta, meta.order + raw + member)
     txn.put(meta.sub + member, raw)
-    if meta.encoding:
+    if ZSET_TIERED[meta.encoding]:
         _put_tiered(txn, meta, member, raw, is_new=old is None)
     else:
         txn.put(meta.order + raw + member, b"")
@@ -156,7 +158,7 @@ def add(
 ) -> tuple[int, int]:
     """Give members scores, as far as the rule allows; returns (added, updated)."""
     meta = open_zset(txn, key)
-    if meta is not None and meta.encoding == REMOTE:
+    if meta is not None and ZSET_REMOTE[meta.encoding]:
         pairs = list(pairs)
         prefetch(txn, meta, [member for _, member in pairs])
     editor = ZsetEditor(txn, key, meta)
@@ -219,7 +221,7 @@ def length(txn: Txn, key: bytes) -> int:
 def scores(txn: Txn, key: bytes, names: Iterable[bytes]) -> list[float | None]:
     """The score of each member, None where there is no such member."""
     meta = open_zset(txn, key)
-    if meta is not None and meta.encoding == REMOTE:
+    if meta is not None and ZSET_REMOTE[meta.encoding]:
         names = list(names)
         prefetch(txn, meta, names)
     editor = ZsetEditor(txn, key, meta)
@@ -229,7 +231,7 @@ def scores(txn: Txn, key: bytes, names: Iterable[bytes]) -> list[float | None]:
 def rank(txn: Txn, key: bytes, member: bytes, *, reverse: bool = False) -> int | None:
     """How many members come before this one, or after it when `reverse`."""
     meta = open_zset(txn, key)
-    if meta is not None and meta.encoding:
+    if meta is not None and ZSET_TIERED[meta.encoding]:
         return zset_orders.rank(txn, meta, member, reverse=reverse)
     raw = None if meta is None else txn.get(meta.sub + member)
     if meta is None or raw is None:
@@ -322,7 +324,7 @@ def rebuild_as(
     fresh = txn.create(key, ZSET, size(meta), meta.expire_ms, version)
     for member, raw in pairs:
         txn.put(fresh.sub + member, raw)
-        if version:
+        if ZSET_TIERED[version]:
             _put_tiered(txn, fresh, member, raw, is_new=True)
         else:
             txn.put(fresh.order + raw + member, b"")
@@ -335,7 +337,7 @@ def remove_run(txn: Txn, key: bytes, meta: Meta, run: Sequence[Scored]) -> None:
         return
     if left == 0:
         txn.drop(key)
-    elif txn.is_long and left < len(run) and not meta.encoding:
+    elif txn.is_long and left < len(run) and not ZSET_TIERED[meta.encoding]:
         _keep_others(txn, key, meta, run)
     else:
         editor = ZsetEditor(txn, key, meta)
@@ -362,16 +364,16 @@ def _keep_others(txn: Txn, key: bytes, meta: Meta, run: Sequence[Scored]) -> Non
 
 def _put_tiered(txn: Txn, meta: Meta, member: bytes, raw: bytes, *, is_new: bool) -> None:
     """Besides the `s#` row of v1 to v3: the row of a long member, and a word to the tier."""
-    if is_new and meta.encoding > 1 and len(member) >= LONG_MEMBER:
+    if is_new and ZSET_INDEXED[meta.encoding] and len(member) >= LONG_MEMBER:
         txn.put(meta.index + index_of(member), member)
-    if meta.encoding != REMOTE:
+    if not ZSET_REMOTE[meta.encoding]:
         txn.note(meta, member, raw)
 
 
 def _delete_tiered(txn: Txn, meta: Meta, member: bytes) -> None:
-    if meta.encoding == REMOTE:
+    if ZSET_REMOTE[meta.encoding]:
         return  # the row of a long member goes when Redis has confirmed
-    if meta.encoding > 1 and len(member) >= LONG_MEMBER:
+    if ZSET_INDEXED[meta.encoding] and len(member) >= LONG_MEMBER:
         txn.delete(meta.index + index_of(member))
     txn.note(meta, member, None)
 
