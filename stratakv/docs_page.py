@@ -1,15 +1,16 @@
 """Writes the generated docs: `python -m stratakv.docs_page`.
 
 docs/commands.md is made from the command table, the option table in docs/operations.md from
-options.py; tests hold both fresh.
+options.py, the table of metas in docs/encodings.md from formats.py; tests hold them fresh.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stratakv import options
 from stratakv.differences import DIFFERENCES
+from stratakv.encodings.layout.formats import NAMES, TABLE
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.table.registry import Command, every_command
 
@@ -64,10 +65,31 @@ def _differences() -> Iterator[str]:
 
 def with_options(text: str) -> str:
     """The operations page with its table of options made anew."""
-    before, _, rest = text.partition(_OPTIONS_START)
-    _, _, after = rest.partition(_OPTIONS_END)
-    table = "\n".join(_option_rows())
-    return f"{before}{_OPTIONS_START}\n{table}\n{_OPTIONS_END}{after}"
+    return _with_table(text, "options", _option_rows())
+
+
+def with_formats(text: str) -> str:
+    """The page of the stored format with its table of encode-versions made anew."""
+    return _with_table(text, "formats", _format_rows())
+
+
+def _with_table(text: str, name: str, lines: Iterable[str]) -> str:
+    start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    table = "\n".join(lines)
+    return f"{before}{start}\n{table}\n{end}{after}"
+
+
+def _format_rows() -> Iterator[str]:
+    yield "| key-type | number | encode-version | what it is | extra | rows | in Redis |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in TABLE:
+        name = NAMES[one.type].decode()
+        kinds = ", ".join(f"`{prefix.decode()}`" for prefix in one.stored) or "none"
+        tier = "values" if one.remote else "entries" if one.tiered else ""
+        facts = (name, one.type, one.version, one.summary, one.extra.value, kinds, tier)
+        yield f"| {' | '.join(map(str, facts))} |"
 
 
 def _option_rows() -> Iterator[str]:
@@ -86,12 +108,9 @@ def _option_rows() -> Iterator[str]:
 def write(docs: Path) -> None:
     """Make the generated parts of the docs anew."""
     (docs / "commands.md").write_text(page(), encoding="utf-8")
-    operations = docs / "operations.md"
-    operations.write_text(with_options(operations.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-_OPTIONS_START = "<!-- options -->"
-_OPTIONS_END = "<!-- /options -->"
+    for name, renew in (("operations.md", with_options), ("encodings.md", with_formats)):
+        made = docs / name
+        made.write_text(renew(made.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

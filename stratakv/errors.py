@@ -465,7 +465,11 @@ def zset_store_away(reason: str) -> CommandError:
     )
 
 
-NO_SUCH_VERSION = b"ERR no such encode-version: 0 to 3"
+def no_such_version(highest: int) -> CommandError:
+    """STRATA REENCODE to a version that no type has."""
+    return CommandError(b"ERR no such encode-version: 0 to %d" % highest)
+
+
 NOTHING_TO_ADOPT = b"ERR the Redis of zset-store-url has not lost the mark of this store"
 REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
 

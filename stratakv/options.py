@@ -11,6 +11,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from stratakv.encodings.layout.formats import CHOICES, FORMATS, HASH, NAMES, SET, ZSET
 from stratakv.storage.cache.address import parse_address, without_password
 from stratakv.storage.engines import ENGINES
 
@@ -60,6 +61,10 @@ def _number(low: int, high: int) -> Kind:
         return number
 
     return Kind(parse, str, f"a whole number from {low} to {high}")
+
+
+def _version(type_: int) -> Kind:
+    return _number(0, max(CHOICES[type_]))
 
 
 def parse_size(text: str) -> int:
@@ -175,9 +180,9 @@ _ON_OFF = Kind(
 _RULE_KINDS: Final = {
     "match": TEXT,
     "db": COUNT,
-    "hash": _number(0, 3),
-    "set": _number(0, 3),
-    "zset": _number(0, 3),
+    "hash": _version(HASH),
+    "set": _version(SET),
+    "zset": _version(ZSET),
     "cache": _ON_OFF,
     "cache_ttl": DURATION,
 }
@@ -245,19 +250,19 @@ class Options:
     compression: bool = option(True, YES_NO, "compress LevelDB's blocks with snappy")
     hash_encoding: int = option(
         0,
-        _number(0, 3),
+        _version(HASH),
         "encode-version of new hashes: 0 exact, 1 blind writes; 2 and 3 the same with Redis cache",
         live=True,
     )
     set_encoding: int = option(
         0,
-        _number(0, 3),
+        _version(SET),
         "encode-version of new sets: 0 exact, 1 blind writes; 2 and 3 the same with Redis cache",
         live=True,
     )
     zset_encoding: int = option(
         0,
-        _number(0, 3),
+        _version(ZSET),
         "encode-version of new sorted sets: 0 ordered in the store, 1 in Redis, 2 in Redis by short"
         " names, 3 scores in Redis alone",
         live=True,
@@ -413,9 +418,13 @@ def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | 
     return options
 
 
+_TYPES: Final = {NAMES[type_].decode(): type_ for type_ in CHOICES}
+"""The key-types whose encode-version is an option, by name."""
+
+
 def check_tier(options: Options, sources: Mapping[str, str]) -> None:
     """Refuse versions that need a Redis where none is configured."""
-    for kind in ("hash", "set", "zset"):
+    for kind in _TYPES:
         name = f"{kind}-encoding"
         version = getattr(options, f"{kind}_encoding")
         check_version(options, kind, version, name, sources.get(name, ""))
@@ -425,10 +434,11 @@ def check_tier(options: Options, sources: Mapping[str, str]) -> None:
 
 def check_version(options: Options, kind: str, version: int, name: str, source: str = "") -> None:
     """Refuse a version of one type if it needs a Redis that is not configured."""
-    if kind == "zset" and version == 3:
+    wanted = FORMATS[_TYPES[kind]][version]
+    if wanted.remote:
         if not options.zset_store_url:
             raise BadOption(name, version, "needs a zset-store-url", source)
-    elif version > (0 if kind == "zset" else 1) and not options.cache_url:
+    elif wanted.tiered and not options.cache_url:
         raise BadOption(name, version, "needs a cache-url", source)
 
 

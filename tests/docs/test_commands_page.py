@@ -1,4 +1,4 @@
-"""docs/commands.md is what the command table says."""
+"""docs/commands.md is what the command table says, other pages what theirs say."""
 
 from pathlib import Path
 
@@ -30,3 +30,8 @@ def test_every_command_has_a_group_with_a_title() -> None:
 def test_the_table_of_options_is_fresh() -> None:
     written = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     assert written == docs_page.with_options(written), "run: python -m stratakv.docs_page"
+
+
+def test_the_table_of_formats_is_fresh() -> None:
+    written = (ROOT / "docs" / "encodings.md").read_text(encoding="utf-8")
+    assert written == docs_page.with_formats(written), "run: python -m stratakv.docs_page"

@@ -3,6 +3,7 @@
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
+from stratakv.encodings.layout.formats import CHOICES
 from stratakv.encodings.layout.globs import compile_glob, literal_prefix
 from stratakv.encodings.upkeep import inspect
 from stratakv.errors import CommandError
@@ -53,7 +54,7 @@ def strata_policy(txn: Txn, _word: bytes, action: bytes, key: bytes) -> Reply:
         text = f"match {policy.pattern.decode('utf-8', 'replace')!r} in {where} ({policy.source})"
         reason = text.encode()
     shown: dict[bytes, Reply] = {b"rule": reason}
-    for type_ in (metas.HASH, metas.SET, metas.ZSET):
+    for type_ in CHOICES:
         shown[metas.NAMES[type_]] = keyspace.encoding(txn.db, type_, key)
     shown[b"cache"] = b"on" if policy is None or policy.cache else b"off"
     ttl = None if policy is None else policy.cache_ttl_seconds
@@ -69,8 +70,9 @@ def strata_reencode(session: Session, pattern: bytes, version: bytes) -> Reply:
     """Move hashes, sets and sorted sets to an encode-version, in the background."""
     server = session.server
     number = integer(version)
-    if not 0 <= number <= 3:
-        raise CommandError(errors.NO_SUCH_VERSION)
+    highest = max(map(max, CHOICES.values()))
+    if not 0 <= number <= highest:
+        raise errors.no_such_version(highest)
     if server.reencoding is not None and server.reencoding.running:
         raise CommandError(errors.REENCODING)
     job = Reencoding(server, session.txn.db, pattern, compile_glob(pattern), number)
