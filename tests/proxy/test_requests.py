@@ -221,6 +221,78 @@ MISTAKES: list[tuple[str, bytes]] = [
 ]
 
 
+SMALL_MISTAKES = [data for _, data in MISTAKES if len(data) < 1000]
+FURTHER = [
+    b"",
+    b"*0\r\n",
+    b"*-1\r\n",
+    b"\r\n",
+    b" \t\r\n",
+    b"a\rb\r\n",
+    b"a\0b\n",
+    b"PING\r\nECHO a\nECHO 'b c'\r\n",
+    b"PING\r\n" + encode("PING"),
+    encode("PING") + b"PING\r\n" + encode("PING"),
+    encode("ECHO", "\n+a") + encode("ECHO", "\n*1") + encode("ECHO", "\r\n>2\r\n"),
+    encode("ECHO", b"*1000000\r\n"),
+    encode("SADD", "key", *(b"member:%d" % number for number in range(30))),
+    encode("SADD", "key", *(b"x" * length for length in (0, 1, 9, 10, 99, 100, 101))),
+    encode("DEL", *[b"\r\n"] * 12),
+    b"*1\r\n+PING\r\n",
+    b"*1\r\n=8\r\ntxt:PING\r\n",
+    b"*1\r\n_\r\n",
+    b"*2\r\n$4\r\nECHO\r\n#t\r\n",
+    b"*1\r\n~1\r\n$4\r\nPING\r\n",
+    b"*1\r\n$4\r\nPINGxx",
+    b"*1\r\n$4\r\nPINGxx*1\r\n$4\r\nPING\r\n",
+    b"*1\rx$4\r\nPING\r\n",
+    b"*\r\n",
+    b"*1\r\n$\r\n",
+    b"*1\r\n\r\n",
+    b"$4\r\nPING\r\n",
+]
+"""What lies between the two parsers, or between their special ways."""
+ALL_MESSAGES = [*(data for data, _ in MESSAGES if len(data) < 1000), *SMALL_MISTAKES, *FURTHER]
+Outcome = tuple[Requests, bytes | None]
+
+
+def outcome(pieces: list[bytes]) -> Outcome:
+    """The requests of a connection, and the mistake that ended it."""
+    parser = RequestParser()
+    found = received(parser, [piece for piece in pieces if piece])
+    return found, None if parser.error is None else parser.error.text
+
+
+def byte_by_byte(data: bytes) -> list[bytes]:
+    return [data[at : at + 1] for at in range(len(data))]
+
+
+@pytest.mark.parametrize("data", ALL_MESSAGES)
+def test_whole_and_byte_by_byte_are_the_same(data: bytes) -> None:
+    assert outcome([data]) == outcome(byte_by_byte(data))
+
+
+@pytest.mark.parametrize("data", ALL_MESSAGES)
+@pytest.mark.parametrize("behind", [BEHIND, b"PING\r\n", BEHIND * 3, BEHIND[:5]])
+def test_what_is_behind_changes_nothing(data: bytes, behind: bytes) -> None:
+    whole = outcome([data + behind])
+    assert whole == outcome([data, behind])
+    assert whole == outcome(byte_by_byte(data + behind))
+    alone, mistake = outcome([data])
+    assert whole[0][: len(alone)] == alone
+    if mistake is not None:
+        assert whole == (alone, mistake)
+
+
+@given(st.lists(st.sampled_from(ALL_MESSAGES), max_size=5), st.lists(st.integers(0, 500)))
+def test_wherever_messages_are_cut_they_are_the_same(
+    messages: list[bytes], places: list[int]
+) -> None:
+    data = b"".join(messages)
+    cuts = sorted({0, len(data), *(place for place in places if place < len(data))})
+    assert outcome([data[a:b] for a, b in pairwise(cuts)]) == outcome([data])
+
+
 def answer(server: RedisServer, data: bytes) -> bytes:
     with server.client() as client:
         client.write(data)
