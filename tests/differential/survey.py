@@ -25,7 +25,7 @@ from tests.differential.templates import Args
 from tests.harness.effort import rounds
 from tests.harness.servers import Process, RedisServer, StrataServer
 
-EXAMPLES = rounds(1200)
+EXAMPLES = rounds(2000)
 SEED = int(os.environ.get("STRATAKV_DIFF_SEED") or 1)
 
 
