@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from stratakv.encodings.keyspace.locks import EVERYTHING
 from stratakv.options import Options
-from stratakv.proxy.run import invariants
 from stratakv.proxy.server import Server
 from tests.harness.servers import StrataServer
 from tests.proxy.test_dispatch import PING, Client
@@ -24,7 +24,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
     def end(code: int) -> None:
         raise Ended(code)
 
-    monkeypatch.setattr(invariants.os, "_exit", end)
+    monkeypatch.setattr(os, "_exit", end)
     options = Options(engine="memory", http=False, debug_invariants=True)
     server = Server(options, asyncio.get_running_loop())
     yield server
