@@ -3,6 +3,16 @@
 The first event of a turn reads the clock and schedules the turn's end; at the end, everything that
 was written is one engine batch, and the replies leave when it is through. A connection whose
 commands touched no key does not wait for somebody else's commit.
+
+Invariants, between two turns
+1. No session has output or writes that no turn will see to: who is touched has an open turn.
+2. Replies are held only while a commit of the turns is under way in the store: at its end, what was
+   collected meanwhile is committed, or released.
+3. A reply whose write is not in the engine has not left, and its place is marked; no mark is behind
+   the end of the output.
+
+A crash leaves the batches that were written, whole ones, in order; whoever had a reply of a write
+finds the write there.
 """
 
 import asyncio
@@ -44,11 +54,16 @@ class Turns:
         self._active: dict[int, Session] = {}
         self._held: Held = []
         self._after_commit: list[Callable[[], None]] = []
+        self._underway = False
+        """Whether a commit of ours is. Long commands have batches of their own in the store, at
+        whose end nobody thinks of the replies that are held here."""
         self.open = False
         self.moment = 0.0
         """When the turn began, by the monotonic clock."""
         self.commit_seconds = 0.0
         self.commits = 0
+        self.checks: list[Callable[[], None]] = []
+        """What to look at after each turn, if anything; see invariants.py."""
 
     def touch(self, session: Session) -> None:
         """The session has output, or writes: see to it at the end of this turn."""
@@ -61,7 +76,7 @@ class Turns:
         self.open = True
         self.moment = time.monotonic()
         self.keyspace.clock.tick()
-        self._loop.call_soon(self.end)
+        self._loop.call_soon(self._end_and_check if self.checks else self.end)
 
     def begin_background(self) -> None:
         """Work of the server's own follows: it belongs to a turn like any other."""
@@ -83,16 +98,32 @@ class Turns:
                 self._hold(session)
             else:
                 session.connection.flush()
-        if not self._store.busy:
+        if not self._underway:
             self._commit()
         elif len(self._store.pending) > PENDING_ROWS:
             for session, _, _ in self._held:
                 session.connection.pause_for_commit()
 
+    def _end_and_check(self) -> None:
+        self.end()
+        for check in self.checks:
+            check()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError for a broken one."""
+        assert self.open or not self._active, "turns 1: sessions were touched outside of a turn"
+        waits = bool(self._held or self._after_commit)
+        assert self._underway or not waits, "turns 2: replies are held, and no commit is under way"
+        assert self._store.busy or not self._underway, "turns 2: a commit has not ended"
+        for session, out, marks in self._held:
+            assert session.held > 0, "turns 2: a session does not know of its held replies"
+            assert marks == sorted(set(marks)), "turns 3: a reply is marked twice"
+            assert not marks or marks[-1] < len(out), "turns 3: a mark is behind the output"
+
     def flush_now(self, then: Callable[[], None]) -> None:
         """Commit everything decided so far; `then` runs when it is in the engine."""
         self._after_commit.append(then)
-        if not self._store.busy:
+        if not self._underway:
             self._commit()
 
     def _hold(self, session: Session) -> None:
@@ -107,8 +138,10 @@ class Turns:
         held, self._held = self._held, []
         then, self._after_commit = self._after_commit, []
         started = time.perf_counter()
+        self._underway = True
 
         def done(error: StoreUnavailable | None) -> None:
+            self._underway = False
             self.commits += 1
             self.commit_seconds += time.perf_counter() - started
             if error is not None:
@@ -116,10 +149,14 @@ class Turns:
             self._release(held)
             for callback in then:
                 callback()
-            if not self._store.busy and (self._held or self._after_commit):
+            if not self._underway and (self._held or self._after_commit):
                 self._commit()
 
-        self.keyspace.commit(done)
+        try:
+            self.keyspace.commit(done)
+        except BaseException:
+            self._underway = False  # a bug, but the next turn may be without it
+            raise
 
     def _release(self, held: Held) -> None:
         for session, out, _ in held:
