@@ -387,6 +387,16 @@ class Store:
         if len(batch.rows) > LARGE_BATCH:
             self.on_leftovers(batch.rows)
 
+    def abandon(self) -> None:
+        """Forget the pending rows, and what is remembered of the engine.
+
+        A refused batch may come back to life when the engine is reopened: what was read since it
+        was refused counts no more then.
+        """
+        self.pending.clear()
+        self._recent.clear()
+        self._heads.clear()
+
     def compact(self, start: bytes, stop: bytes) -> None:
         """Compact a range piece by piece, in one of the threads; `close` ends it after a piece."""
         for piece in self.engine.pieces(start, stop):

@@ -5,7 +5,6 @@ for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.cursors import Cursors
@@ -14,12 +13,12 @@ from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.namespaces import Namespaces
+from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
 from stratakv.encodings.keyspace.tier_state import Tier
 from stratakv.encodings.keyspace.versions import Versions
 from stratakv.encodings.keyspace.watchers import KeyWatchers
 from stratakv.encodings.layout import metas, rows
-from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.policies import Policy
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.store import Done, Store
@@ -59,14 +58,7 @@ class Keyspace:
         self.sparse = SparseRanges()
         self.watchers = KeyWatchers()
         self.cursors = Cursors()
-        self.sample_rows: dict[bytes, tuple[bytes, bool]] = {}
-        """A row of collections without a count, and whether it was found from the end."""
-        self.windows: dict[tuple[bytes, int, int], tuple[Meta, list[bytes]]] = {}
-        """Ranges of lists that were read lately, with the meta that they are right for."""
-        self.splits: dict[bytes, Any] = {}
-        """What sampling.py has learned of the shape of large collections."""
-        self.field_times_from: dict[bytes, bytes] = {}
-        """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
+        self.recollections = Recollections()
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self.on_event: Callable[[int, str, str, bytes], None] | None = None
@@ -194,8 +186,9 @@ class Keyspace:
         database.ns = self.namespaces.make(database.index)
         database.live = database.expiring = database.deleted = 0
         database.garbage_from = None
-        self.field_times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
-        self.field_times_from.pop(old, None)
+        times_from = self.recollections.field_times_from
+        times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
+        times_from.pop(old, None)
         database.counts_changed = self.dirty = True
         self.namespaces.save_names(database.ns for database in self.databases)
 
@@ -246,7 +239,8 @@ class Keyspace:
 
         Raises `Damaged` if that cannot be read: then nothing more may be written.
         """
-        self.store.pending.clear()
+        self.store.abandon()
+        self.recollections.forget()
         self.tier.applied.clear()
         self.tier.doubt()
         self.dirty = False
@@ -254,6 +248,7 @@ class Keyspace:
             database.forget()
             database.counts_changed = False
             database.born = None
+            database.garbage_from = 0
         self._check_format()
         self.has_remote = self.store.get(rows.REMOTE_ROW) is not None
         self.namespaces.load_dropped()

@@ -59,6 +59,7 @@ class Txn:
         self.db = database
         self.store = keyspace.store
         self.clock = keyspace.clock
+        self.recollections = keyspace.recollections
         self.metas: dict[bytes, Meta] = {}
         self.rows: Overlay = {}
         self.live_change = 0

@@ -122,7 +122,7 @@ class Reclaimer:
         self._dead.clear()
         self._drained_up_to.clear()
         self._scores.forget()
-        self._keyspace.field_times_from.clear()
+        self._keyspace.recollections.field_times_from.clear()
         self._keyspace.find_garbage_again()
 
     def restart(self) -> None:
@@ -263,7 +263,7 @@ class Reclaimer:
 
     def _expire_fields(self, database: Database) -> Iterator[bool]:
         """Delete due fields; a hash is visited again until none is left of them."""
-        begin = self._keyspace.field_times_from
+        begin = self._keyspace.recollections.field_times_from
         while True:
             ns = database.ns  # SWAPDB may come between two steps
             stop = rows.end_of(rows.FIELD_EXPIRY + ns)
