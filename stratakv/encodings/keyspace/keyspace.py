@@ -2,6 +2,21 @@
 
 A database is a namespace in the store. FLUSHDB gives it a fresh namespace and queues the old one
 for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
+
+Between two turns (see invariants.py)
+1. No count is negative, and no more keys expire than there are.
+2. Metas or counts that wait for a commit are announced by `dirty`.
+3. `cached_bytes` of a database is the sum of what its cached metas were charged.
+4. No incarnation is queued below `garbage_from`, and none if that is None, but those that are being
+   built, and those that the reclaimer is at work on.
+5. No two databases have the same namespace, and none has one that was dropped.
+6. Only versions that a running long command has made are being built.
+7. Every row that waits for the commit is of a known kind.
+
+Promises
+8. `collect` makes rows of all that is dirty at once, metas with their counts. So whatever is
+   written, early by `settle` or at the end of the turn, is a number of whole units of work.
+9. After `abandon` nothing is known that was not read from the store since.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -128,8 +143,8 @@ class Keyspace:
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.
 
-        Replies still wait for the end of the turn: early is never too early. A unit of work is
-        never split, since its writes are in its Txn until it has ended.
+        Replies still wait for the end of the turn: early is never too early. A unit of work is not
+        split, since its writes are in its Txn until it has ended (but see store.py, 3).
         """
         if self.dirty:
             self.collect()

@@ -108,6 +108,12 @@ class Reclaimer:
         return self._expiring is not None or self._draining is not None
 
     @property
+    def is_draining(self) -> bool:
+        """Whether there are rows in the queues of the dead that it keeps in mind itself."""
+        kept = self._draining or self._drained_up_to or self._closing or self._unreadable
+        return bool(kept) or self._scores.waiting
+
+    @property
     def is_reading(self) -> bool:
         """Whether the thread is in the engine."""
         return self._reading is not None and not self._reading.done()
