@@ -4,6 +4,20 @@
 is written at once when the engine is calm, and by a writer thread when it might stall (LevelDB
 delays and stops writers while it compacts), when every commit is to be synced, or when the batch is
 large. Batches are written strictly in order. Reads see pending and in-flight rows first.
+
+Between two turns
+1. Each batch that was submitted has ended, or is in flight.
+2. What is remembered of rows (`get_often`) is what the batches in flight, or the engine, say.
+
+Promises
+3. Only whole units of work become pending. So the pending rows may be written at any time, by
+   `settle` too, and a crash leaves all of a unit or nothing of it. What is put among them outside
+   of a unit (the reclaimer's deletions, the lease of versions) is right with or without the rest.
+   The exception is EXEC with a FLUSHDB or SWAPDB in it: what comes before is handed over by itself.
+4. `settle` writes only what is written on the loop anyhow: nothing is in flight then, so batches
+   keep their order, and with `sync` it writes nothing, so that no reply depends on an unsynced row.
+   What it could not write stays pending, and the commit of the turn reports it.
+5. A batch that is refused takes those with it that were submitted before that was known.
 """
 
 import heapq
@@ -391,6 +405,27 @@ class Store:
         batch.done(batch.error)
         if len(batch.rows) > LARGE_BATCH:
             self.on_leftovers(batch.rows)
+
+    def abandon(self) -> None:
+        """Forget the pending rows, and what is remembered of the engine.
+
+        A refused batch may come back to life when the engine is reopened: what was read since it
+        was refused counts no more then.
+        """
+        self.pending.clear()
+        self._recent.clear()
+        self._heads.clear()
+
+    def check_invariants(self) -> None:
+        """Raises AssertionError with the number of what does not hold between two turns."""
+        under_way = self._submitted - self._finished
+        assert len(self.inflight) == under_way, (
+            f"S1: {len(self.inflight)} batches are in flight, {under_way} have not ended"
+        )
+        for row, value in islice(self._recent.items(), SAMPLED_ROWS):
+            written = [batch.rows[row] for batch in self.inflight if row in batch.rows]
+            stored = written[-1] if written else self.engine.get(row)
+            assert value == stored, f"S2: {row!r} is remembered otherwise than it is stored"
 
     # the engine itself
 

@@ -7,7 +7,10 @@ import pytest
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.leftovers import FREE_STEP
 from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.types.lists import lists
 from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.zsets import zset_order, zsets
+from stratakv.encodings.upkeep.reclaim import Reclaimer
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.contract import Rows
 from stratakv.storage.memory import MemoryEngine
@@ -247,6 +250,75 @@ def test_after_a_failed_commit_the_keyspace_is_what_is_stored() -> None:
     assert bench.problems() == []
     bench.open()
     assert bench.database.live == 2
+
+
+def ordered(bench: Bench) -> list[bytes]:
+    txn = bench.txn()
+    meta = txn.find(b"z")
+    assert meta is not None
+    return list(zsets.members_of(meta, zset_order.walk(txn, meta)))
+
+
+def test_what_was_remembered_goes_with_a_failed_commit() -> None:
+    engine = FullDisk()
+    bench = Bench(engine)
+    txn = bench.txn()
+    zsets.add(txn, b"z", [(1.0, b"a"), (2.0, b"b")])
+    lists.push(txn, b"l", [b"1"], left=True)
+    txn.apply()
+    bench.commit()
+    engine.full = True
+    txn = bench.txn()
+    zsets.pop(txn, b"z", 1, highest=False)
+    lists.push(txn, b"l", [b"2"], left=True)
+    txn.apply()
+    assert ordered(bench) == [b"b"]
+    assert list(lists.select(bench.txn(), b"l", 0, -1)[1]) == [b"2", b"1"]
+    bench.commit()
+    bench.keyspace.abandon()
+    recollections = bench.keyspace.recollections
+    assert not any(getattr(recollections, name) for name in recollections.__slots__)
+    assert ordered(bench) == [b"a", b"b"]
+    assert list(lists.select(bench.txn(), b"l", 0, -1)[1]) == [b"1"]
+
+
+def test_a_queue_that_was_emptied_by_a_failed_commit_is_looked_through_again() -> None:
+    engine = FullDisk()
+    bench = Bench(engine)
+    bench.make_set(b"s", 5)
+    bench.commit()
+    txn = bench.txn()
+    txn.drop(b"s")
+    txn.apply()
+    bench.commit()
+    engine.full = True
+    while Reclaimer(bench.keyspace).work(0.0):
+        """Its deletions wait for the commit."""
+    bench.commit()
+    bench.keyspace.abandon()
+    engine.full = False
+    reclaimer = Reclaimer(bench.keyspace)
+    while reclaimer.work(0.0):
+        bench.commit()
+    bench.commit()
+    assert not any(row.startswith((b"s#", b"g#")) for row in bench.rows())
+
+
+def test_a_refused_batch_that_comes_back_to_life_is_read() -> None:
+    engine = FullDisk()
+    bench = Bench(engine)
+    bench.make_set(b"s", 1)
+    bench.commit()
+    meta = bench.txn().find(b"s")
+    assert meta is not None
+    engine.full = True
+    bench.commit()
+    bench.keyspace.abandon()
+    assert bench.txn().get(meta.sub + b"more") is None
+    engine.full = False
+    engine.write({meta.sub + b"more": b""})  # what reopening finds in the log
+    bench.keyspace.abandon()
+    assert bench.txn().get(meta.sub + b"more") == b""
 
 
 # the cache

@@ -7,7 +7,9 @@
     meta_cache     the limit of the cache of decoded metas
     leftovers      what is too much to be freed at once
     sparse_ranges  where many rows were deleted
+    recollections  what is remembered of collections
     limits         what the options ask for
+    invariants     whether all this holds between two turns
     txn            what a command sees, and where its writes wait
     long_txn       a Txn over a snapshot that can pause
     locks          locks on keys, held by long commands

@@ -2,10 +2,24 @@
 
 A database is a namespace in the store. FLUSHDB gives it a fresh namespace and queues the old one
 for reclaiming, SWAPDB exchanges two: both are O(1) however many keys there are.
+
+Between two turns (see invariants.py)
+1. No count is negative, and no more keys expire than there are.
+2. Metas or counts that wait for a commit are announced by `dirty`.
+3. `cached_bytes` of a database is the sum of what its cached metas were charged.
+4. No incarnation is queued below `garbage_from`, and none if that is None, but those that are being
+   built, and those that the reclaimer is at work on.
+5. No two databases have the same namespace, and none has one that was dropped.
+6. Only versions that a running long command has made are being built.
+7. Every row that waits for the commit is of a known kind.
+
+Promises
+8. `collect` makes rows of all that is dirty at once, metas with their counts. So whatever is
+   written, early by `settle` or at the end of the turn, is a number of whole units of work.
+9. After `abandon` nothing is known that was not read from the store since.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.cursors import Cursors
@@ -14,12 +28,12 @@ from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.namespaces import Namespaces
+from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
 from stratakv.encodings.keyspace.tier_state import Tier
 from stratakv.encodings.keyspace.versions import Versions
 from stratakv.encodings.keyspace.watchers import KeyWatchers
 from stratakv.encodings.layout import metas, rows
-from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.policies import Policy
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.store import Done, Store
@@ -59,14 +73,7 @@ class Keyspace:
         self.sparse = SparseRanges()
         self.watchers = KeyWatchers()
         self.cursors = Cursors()
-        self.sample_rows: dict[bytes, tuple[bytes, bool]] = {}
-        """A row of collections without a count, and whether it was found from the end."""
-        self.windows: dict[tuple[bytes, int, int], tuple[Meta, list[bytes]]] = {}
-        """Ranges of lists that were read lately, with the meta that they are right for."""
-        self.splits: dict[bytes, Any] = {}
-        """What sampling.py has learned of the shape of large collections."""
-        self.field_times_from: dict[bytes, bytes] = {}
-        """By namespace: no `t#` row stands before this one; if it is missing, it is not known."""
+        self.recollections = Recollections()
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self.on_event: Callable[[int, str, str, bytes], None] | None = None
@@ -136,8 +143,8 @@ class Keyspace:
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.
 
-        Replies still wait for the end of the turn: early is never too early. A unit of work is
-        never split, since its writes are in its Txn until it has ended.
+        Replies still wait for the end of the turn: early is never too early. A unit of work is not
+        split, since its writes are in its Txn until it has ended (but see store.py, 3).
         """
         if self.dirty:
             self.collect()
@@ -194,8 +201,9 @@ class Keyspace:
         database.ns = self.namespaces.make(database.index)
         database.live = database.expiring = database.deleted = 0
         database.garbage_from = None
-        self.field_times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
-        self.field_times_from.pop(old, None)
+        times_from = self.recollections.field_times_from
+        times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
+        times_from.pop(old, None)
         database.counts_changed = self.dirty = True
         self.namespaces.save_names(database.ns for database in self.databases)
 
@@ -246,7 +254,8 @@ class Keyspace:
 
         Raises `Damaged` if that cannot be read: then nothing more may be written.
         """
-        self.store.pending.clear()
+        self.store.abandon()
+        self.recollections.forget()
         self.tier.applied.clear()
         self.tier.doubt()
         self.dirty = False
@@ -254,6 +263,7 @@ class Keyspace:
             database.forget()
             database.counts_changed = False
             database.born = None
+            database.garbage_from = 0
         self._check_format()
         self.has_remote = self.store.get(rows.REMOTE_ROW) is not None
         self.namespaces.load_dropped()

@@ -7,6 +7,16 @@ when the function has returned, `discard` drops them when it raised.
 A Txn runs on the event loop, so it may touch only `ROW_BUDGET` rows. Past that it raises `TooLong`,
 and the dispatcher runs the same function again over a `LongTxn`, which can pause (see
 long_txn.py). An operation is therefore pure until it returns.
+
+Between two turns
+1. The Txns of the databases hold no writes, and are in no unit of work.
+
+Promises
+2. Nobody but the Txn sees its writes before `apply`, and `apply` hands over all of them, with those
+   of its siblings, before anything else runs.
+3. What an operation leaves behind outside of the Txn is a memory (recollections.py), a count of
+   what was deleted (sparse_ranges.py), a lease of versions or an earlier place to look for
+   garbage: right, or harmless, if the Txn is discarded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,6 +70,7 @@ class Txn:
         self.db = database
         self.store = keyspace.store
         self.clock = keyspace.clock
+        self.recollections = keyspace.recollections
         self.metas: dict[bytes, Meta] = {}
         self.rows: Overlay = {}
         self.live_change = 0

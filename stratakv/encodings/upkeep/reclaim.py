@@ -108,6 +108,12 @@ class Reclaimer:
         return self._expiring is not None or self._draining is not None
 
     @property
+    def is_draining(self) -> bool:
+        """Whether there are rows in the queues of the dead that it keeps in mind itself."""
+        kept = self._draining or self._drained_up_to or self._closing or self._unreadable
+        return bool(kept) or self._scores.waiting
+
+    @property
     def is_reading(self) -> bool:
         """Whether the thread is in the engine."""
         return self._reading is not None and not self._reading.done()
@@ -122,7 +128,7 @@ class Reclaimer:
         self._dead.clear()
         self._drained_up_to.clear()
         self._scores.forget()
-        self._keyspace.field_times_from.clear()
+        self._keyspace.recollections.field_times_from.clear()
         self._keyspace.find_garbage_again()
 
     def restart(self) -> None:
@@ -263,7 +269,7 @@ class Reclaimer:
 
     def _expire_fields(self, database: Database) -> Iterator[bool]:
         """Delete due fields; a hash is visited again until none is left of them."""
-        begin = self._keyspace.field_times_from
+        begin = self._keyspace.recollections.field_times_from
         while True:
             ns = database.ns  # SWAPDB may come between two steps
             stop = rows.end_of(rows.FIELD_EXPIRY + ns)

@@ -218,7 +218,7 @@ def enlist(txn: Txn, key: bytes, meta: Meta, at_ms: int) -> None:
 
 def _begin_there(txn: Txn, ns: bytes, row: bytes) -> None:
     """The reclaimer begins where it was: it has to begin earlier if the row stands before that."""
-    begin = txn.keyspace.field_times_from
+    begin = txn.recollections.field_times_from
     if row < begin.get(ns, b""):
         begin[ns] = row
 

@@ -179,7 +179,7 @@ def _window(txn: Txn, meta: Meta, first: int, last: int) -> Sequence[bytes]:
 
     Every change of a list makes a new meta, so elements are right while the meta is the same.
     """
-    windows = txn.keyspace.windows
+    windows = txn.recollections.windows
     place = meta.sub, first, last
     known = windows.get(place)
     if known is not None and known[0] is meta:

@@ -136,7 +136,7 @@ def _has_members(txn: Txn, sub: bytes) -> bool:
     end each time would make emptying a collection in order quadratic. One row is remembered
     instead; when it is gone, the next one is looked for from the other end.
     """
-    sample_rows = txn.keyspace.sample_rows
+    sample_rows = txn.recollections.sample_rows
     sample_row, reverse = sample_rows.get(sub, (None, True))
     if sample_row is not None and txn.get(sample_row) is not None:
         return True

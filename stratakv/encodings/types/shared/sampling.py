@@ -175,16 +175,17 @@ class _Split:
         row, high = _first(txn, prefix, stop), _first(txn, prefix, stop, reverse=True)
         depth = _agreement(row, high, len(prefix)) + 1
         last = high[:depth]
-        self.stems = [row[:depth]]
-        while self.stems[-1] != last:
-            after = self.stems[-1]
+        stems = [row[:depth]]
+        while stems[-1] != last:
+            after = stems[-1]
             row = _first(txn, end_of(after) if len(after) == depth else after + b"\0", stop)
-            self.stems.append(row[:depth])
+            stems.append(row[:depth])
+        self.stems = stems  # only now: the Txn may pause on the way, or end
 
 
 def _leap(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float, bool]:
     """A random prefix further down, as far as that is known, or a row, and the odds against it."""
-    splits = txn.keyspace.splits
+    splits = txn.recollections.splits
     odds = 1.0
     while total > 8 * BUCKET * odds:
         split = splits.get(prefix)
@@ -193,10 +194,11 @@ def _leap(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float, bool]:
                 splits.clear()
             splits[prefix] = _Split(total)
             break
-        split.uses += 1
-        if split.uses == SPLIT_USES:
+        if split.uses == SPLIT_USES - 1:
             split.learn(txn, prefix)
+            split.uses += 1
             break
+        split.uses += 1
         if not split.stems:
             break
         odds *= len(split.stems)
@@ -218,7 +220,7 @@ def _descend(txn: Txn, prefix: bytes, total: int) -> tuple[bytes, float]:
         limit = 1 if total > 8 * BUCKET * odds else BUCKET + 1
         found = list(txn.scan_keys(prefix, stop, limit=limit))
         if not found:  # all rows of a known split are gone
-            txn.keyspace.splits.clear()
+            txn.recollections.splits.clear()
             prefix, odds = start, 1.0
             continue
         if limit > 1 and len(found) <= BUCKET:

@@ -16,8 +16,9 @@ whose rows it changes another meta, even if the count stays: then nothing is kno
 
 from collections.abc import Iterable
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final
 
+from stratakv.encodings.keyspace.recollections import OrderLimits
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.layout.formats import ZSET_TIERED
 from stratakv.encodings.layout.metas import Meta
@@ -27,22 +28,6 @@ from stratakv.encodings.tier import zset_orders
 REMEMBERED: Final = 10_000
 OUTLIERS: Final = 8
 """So many rows outside are remembered one by one; one more, and the limits are widened."""
-
-
-class Limits(NamedTuple):
-    """All `k#` rows lie in [low, high), or are outliers, as long as `meta` is the key's meta.
-
-    Strays lie outside of [low, high); some may be deleted already.
-    """
-
-    meta: Meta
-    low: bytes
-    high: bytes
-    outliers: tuple[bytes, ...] = ()
-
-
-_limits: dict[bytes, Limits] = {}
-"""By the prefix of the set's rows."""
 
 
 def walk(
@@ -57,14 +42,14 @@ def walk(
     """The first `limit` row keys of the set's order, or of its part in [start, stop)."""
     if ZSET_TIERED[meta.encoding]:
         return zset_orders.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
-    known = _known(meta)
+    known = _known(txn, meta)
     if known.outliers:
         return _walk_with_outliers(txn, known, start, stop, reverse=reverse, limit=limit)
     return _walk_inside(txn, known, start, stop, reverse=reverse, limit=limit)
 
 
 def _walk_inside(
-    txn: Txn, known: Limits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
+    txn: Txn, known: OrderLimits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
 ) -> Iterable[bytes]:
     """The rows in [low, high)."""
     low = max(start, known.low)
@@ -73,17 +58,17 @@ def _walk_inside(
         return []
     found = txn.scan_keys(low, high, reverse=reverse, limit=limit)
     if isinstance(found, list) and not txn.rows and limit:
-        _observe(known, low, high, found, reverse=reverse)
+        _observe(txn, known, low, high, found, reverse=reverse)
     return found
 
 
 def _walk_with_outliers(
-    txn: Txn, known: Limits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
+    txn: Txn, known: OrderLimits, start: bytes, stop: bytes | None, *, reverse: bool, limit: int
 ) -> Iterable[bytes]:
     live = sorted((row for row in known.outliers if txn.get(row) is not None), reverse=reverse)
     if not txn.rows and not txn.is_long:
         known = known._replace(outliers=tuple(live))
-        _remember(known)
+        _remember(txn, known)
     wanted = [row for row in live if start <= row and (stop is None or row < stop)]
     first = [row for row in wanted if (row < known.low) is not reverse]
     if len(first) >= limit:
@@ -93,14 +78,16 @@ def _walk_with_outliers(
     return found if txn.is_long else list(found)
 
 
-def _known(meta: Meta) -> Limits:
-    known = _limits.get(meta.sub)
+def _known(txn: Txn, meta: Meta) -> OrderLimits:
+    known = txn.recollections.orders.get(meta.sub)
     if known is None or known.meta is not meta:
-        return Limits(meta, meta.order, end_of(meta.order))
+        return OrderLimits(meta, meta.order, end_of(meta.order))
     return known
 
 
-def _observe(known: Limits, low: bytes, high: bytes, found: list[bytes], *, reverse: bool) -> None:
+def _observe(
+    txn: Txn, known: OrderLimits, low: bytes, high: bytes, found: list[bytes], *, reverse: bool
+) -> None:
     """Remember the outermost row that a walk from an end of the set has found.
 
     Requires: the Txn has no writes of its own, which might never be committed.
@@ -112,33 +99,36 @@ def _observe(known: Limits, low: bytes, high: bytes, found: list[bytes], *, reve
     else:
         return
     if seen != known:
-        _remember(seen)
+        _remember(txn, seen)
 
 
-def _remember(limits: Limits) -> None:
+def _remember(txn: Txn, limits: OrderLimits) -> None:
+    orders = txn.recollections.orders
     sub = limits.meta.sub
-    if sub not in _limits and len(_limits) >= REMEMBERED:
-        del _limits[next(iter(_limits))]
-    _limits[sub] = limits
+    if sub not in orders and len(orders) >= REMEMBERED:
+        del orders[next(iter(orders))]
+    orders[sub] = limits
 
 
-def widen(old: Meta, new: Meta, row: bytes) -> None:
+def widen(txn: Txn, old: Meta, new: Meta, row: bytes) -> None:
     """A row was put; `new` is the meta from then on, which may be the same."""
-    known = _limits.get(old.sub)
+    orders = txn.recollections.orders
+    known = orders.get(old.sub)
     if known is None or known.meta is not old:
         return
     if known.low <= row < known.high or row in known.outliers:
-        _limits[old.sub] = known._replace(meta=new)
+        orders[old.sub] = known._replace(meta=new)
     elif len(known.outliers) < OUTLIERS:
-        _limits[old.sub] = known._replace(meta=new, outliers=(*known.outliers, row))
+        orders[old.sub] = known._replace(meta=new, outliers=(*known.outliers, row))
     else:
         rows = (*known.outliers, row)
         low, high = min(known.low, *rows), max(known.high, max(rows) + b"\0")
-        _limits[old.sub] = Limits(new, low, high)
+        orders[old.sub] = OrderLimits(new, low, high)
 
 
-def keep(old: Meta, new: Meta) -> None:
+def keep(txn: Txn, old: Meta, new: Meta) -> None:
     """Rows were only deleted; `new` is the meta from then on."""
-    known = _limits.get(old.sub)
+    orders = txn.recollections.orders
+    known = orders.get(old.sub)
     if known is not None and known.meta is old:
-        _limits[old.sub] = known._replace(meta=new)
+        orders[old.sub] = known._replace(meta=new)

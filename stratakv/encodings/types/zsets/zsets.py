@@ -94,7 +94,7 @@ class ZsetEditor:
         self._txn.put(row, b"")
         if self._txn.is_long:
             self._txn.update(self._key, self._meta, self._meta.extra)  # see zset_order
-        zset_order.widen(self._meta, self._meta, row)
+        zset_order.widen(self._txn, self._meta, self._meta, row)
 
     def remove(self, member: bytes, score: float) -> None:
         """Take a member out. Requires: it is there, with that score."""
@@ -114,7 +114,7 @@ class ZsetEditor:
         if self.count:
             changed = meta.with_extra(self.count)
             self._txn.save(self._key, changed)
-            zset_order.keep(meta, changed)
+            zset_order.keep(self._txn, meta, changed)
             if self.count < size(meta):
                 is_tiered = ZSET_TIERED[meta.encoding]
                 ranges = (meta.sub,) if is_tiered else (meta.sub, meta.order)
@@ -144,7 +144,7 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
             txn.delete(meta.order + old + member)
             if txn.is_long:
                 txn.update(key, meta, meta.extra)  # see zset_order
-        zset_order.widen(before, meta, meta.order + raw + member)
+        zset_order.widen(txn, before, meta, meta.order + raw + member)
     txn.put(meta.sub + member, raw)
     if ZSET_TIERED[meta.encoding]:
         _put_tiered(txn, meta, member, raw, is_new=old is None)

@@ -1,0 +1,78 @@
+"""Whether what is to hold between two turns does hold.
+
+Each function raises AssertionError with the number of what is broken: K as at the top of
+keyspace.py, T as at the top of txn.py; `Store.check_invariants` has those of the store. Of what is
+very much a part is looked at.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import rows
+
+LOOKED_AT: Final = 1000
+_KNOWN: Final = (b"!", *rows.PREFIXES)
+
+
+def check_keyspace(keyspace: Keyspace, *, is_idle: bool, is_draining: bool) -> None:
+    """The invariants of a keyspace.
+
+    `is_idle`: no long command runs. `is_draining`: the reclaimer is at work on the queues.
+    """
+    for database in keyspace.databases:
+        _check_counts(database)
+        waits = database.dirty or database.counts_changed
+        assert keyspace.dirty or not waits, f"K2: database {database.index} waits, unannounced"
+        _check_charges(database)
+        if not is_draining:
+            _check_queue(keyspace, database)
+    for row in islice(keyspace.store.pending, LOOKED_AT):
+        assert row.startswith(_KNOWN), f"K7: {row!r} is to be written, of no known kind"
+    names = [database.ns for database in keyspace.databases]
+    assert len(set(names)) == len(names), "K5: two databases have the same namespace"
+    assert not keyspace.namespaces.dropped.keys() & set(names), "K5: a namespace in use is dropped"
+    building = keyspace.versions.building
+    assert not is_idle or not building, f"K6: nobody builds the versions {sorted(building)}"
+    assert all(version <= keyspace.versions.last for version in building), (
+        "K6: a version is built that was not given"
+    )
+
+
+def check_txns(txns: Iterable[Txn]) -> None:
+    """The Txns of the databases, which commands share, hold nothing between two turns."""
+    for txn in txns:
+        held = txn.metas or txn.rows or txn.siblings or txn.changes or txn.later
+        assert not held, f"T1: the Txn of database {txn.db.index} has writes left"
+        counts = txn.live_change or txn.expiring_change
+        assert not counts, f"T1: the Txn of database {txn.db.index} has counts left"
+        assert not txn.in_unit, "T1: a Txn is still in a unit of work"
+
+
+def _check_counts(database: Database) -> None:
+    assert 0 <= database.expiring <= database.live, (
+        f"K1: database {database.index} has {database.live} keys, {database.expiring} expire"
+    )
+
+
+def _check_charges(database: Database) -> None:
+    """In full if there are few; of more only that nothing is negative."""
+    total = database.cached_bytes
+    assert total >= 0, f"K3: {total} bytes are cached"
+    if len(database.cache) <= LOOKED_AT:
+        charged = sum(meta.charge for meta in database.cache.values())
+        assert charged == total, f"K3: {total} bytes are cached, {charged} were charged"
+
+
+def _check_queue(keyspace: Keyspace, database: Database) -> None:
+    begin, ns = database.garbage_from, database.ns
+    first, stop = rows.GARBAGE + ns, rows.end_of(rows.GARBAGE + ns)
+    for row in islice(keyspace.store.scan_keys(first, stop), LOOKED_AT):
+        version = rows.parse_garbage_row(ns, row)[0]
+        is_known = begin is not None and version >= begin
+        assert is_known or version in keyspace.versions.building, (
+            f"K4: version {version} is queued, the queue is looked through from {begin}"
+        )
