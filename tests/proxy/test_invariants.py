@@ -71,8 +71,8 @@ def touch_outside(server: Server) -> None:
 BREAKS = {
     "pipelines 4: client 1 is known to 0": wait_for_nothing,
     "pipelines 4: client 1 is known to 2": wait_twice,
-    "dispatch 2: the Txn of database 3": leave_writes,
-    "dispatch 2: the Txn of database 0": leave_unit,
+    "T1: the Txn of database 3": leave_writes,
+    "T1: a Txn is still in a unit": leave_unit,
     "long commands 5:": lock_for_nobody,
     "turns 1:": touch_outside,
 }

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from stratakv.encodings.keyspace.txn import NO_ANSWERS, Txn
+from stratakv.encodings.keyspace import invariants
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -20,6 +20,8 @@ log = logging.getLogger("stratakv")
 
 BROKEN_EXIT: Final = 70
 """The exit code of a server that has broken an invariant: EX_SOFTWARE."""
+READING_EVERY: Final = 16
+"""Turns between two looks at what has to be read from the store."""
 
 
 class Invariants:
@@ -27,6 +29,7 @@ class Invariants:
 
     def __init__(self, server: "Server") -> None:
         self._server = server
+        self._turns = 0
 
     def watch(self) -> None:
         """Look from the next turn on. More can be added to `Turns.checks`, with `guarded`."""
@@ -38,15 +41,23 @@ class Invariants:
                 server.slices.check_invariants,
                 dispatcher.lock_waits.locks.check_invariants,
                 dispatcher.blocked.check_invariants,
-                self._check_txns,
+                self._check_keyspace,
                 self._check_owners,
                 self._check_waiting,
             ),
         )
 
-    def _check_txns(self) -> None:
-        for txn in self._server.txns:
-            assert _is_clean(txn), f"dispatch 2: the Txn of database {txn.db.index} is not clean"
+    def _check_keyspace(self) -> None:
+        server = self._server
+        invariants.check_txns(server.txns)
+        self._turns += 1
+        if not self._turns % READING_EVERY:
+            server.store.check_invariants()
+            invariants.check_keyspace(
+                server.keyspace,
+                is_idle=not server.slices.running,
+                is_draining=server.housekeeper.reclaimer.is_draining,
+            )
 
     def _check_owners(self) -> None:
         server = self._server
@@ -75,12 +86,6 @@ class Invariants:
                     f"pipelines 4: client {session.id} is known to {known[session.id]} who would"
                     f" resume it, and {'waits' if session.waiting else 'does not wait'}"
                 )
-
-
-def _is_clean(txn: Txn) -> bool:
-    """Whether nothing is left of the last command."""
-    left = (txn.metas, txn.rows, txn.siblings, txn.changes, txn.live_change, txn.expiring_change)
-    return not any(left) and txn.later is None and not txn.in_unit and txn.answers is NO_ANSWERS
 
 
 def guarded(check: Callable[[], None]) -> Callable[[], None]:
