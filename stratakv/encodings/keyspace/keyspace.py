@@ -59,6 +59,10 @@ COMPACT_LIMITS = {
 """Up to where Redis keeps values in compact forms, by the names of its settings."""
 
 
+def _nobody_listens(database: int, event: str, key: bytes) -> None:
+    """The end of all events while none are wanted."""
+
+
 class Versions:
     """Key-versions: microseconds, strictly rising, across restarts and clock changes."""
 
@@ -268,8 +272,10 @@ class Keyspace:
         """See `free_later`."""
         store.on_leftovers = self.free_later
         self.watchers = KeyWatchers()
-        self.on_event: Callable[[int, str, str, bytes], None] | None = None
-        """Called with (database, class, event, key) of what commands did, if anybody listens."""
+        self.notifies: frozenset[str] = frozenset()
+        """The classes of events that are wanted; empty while nobody is to be told of any."""
+        self.on_event: Callable[[int, str, bytes], None] = _nobody_listens
+        """Called with (database, event, key) of what was applied; see `Txn.event`."""
         self.sparse_ranges: deque[tuple[bytes, bytes]] = deque(maxlen=64)
         """Ranges in which many rows were deleted: worth compacting."""
         self._deleted: dict[bytes, int] = {}

@@ -100,6 +100,8 @@ class CacheRead:
             value = self._dispatcher.failed(self._entry, failure)
         finally:
             txn.answers = NO_ANSWERS
+        if txn.later:
+            txn.apply()
         self._tier.add(tallies)
         self._dispatcher.count(session, self._entry, self._request, perf_counter() - self._started)
         session.needs_commit = True
