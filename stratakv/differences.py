@@ -48,7 +48,8 @@ DIFFERENCES: Final = (
         "what a transaction or a script publishes is sent when it has ended, so that a RESP3 client"
         " never finds its own messages within the reply of EXEC. SORT tells no key misses of BY and"
         " GET patterns, and an event of a key that expired comes when the key is reclaimed or"
-        " replaced, within milliseconds, not when it is read",
+        " replaced, within milliseconds, not when it is read. A command that fails, or has to wait,"
+        " tells no key misses",
     ),
     (
         "CONFIG",

@@ -19,7 +19,6 @@ ROOMS = {
     "encodings": ("upkeep", "rdb", "types", "tier", "keyspace", "layout"),
     "proxy": (
         "server",
-        "events",
         "commands",
         "jobs",
         "config",

@@ -12,6 +12,5 @@
     config     CONFIG
     jobs       what happens between the turns
     commands   the handlers, one module a group
-    events     keyspace notifications
     server     listens, admits, shuts down
 """

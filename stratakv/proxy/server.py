@@ -22,10 +22,10 @@ from stratakv.options import Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
+from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
-from stratakv.proxy.events.notifications import Notifications
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.jobs.tier_control import TierControl
@@ -86,7 +86,6 @@ class Server:
         self.output_limits = OutputLimits(options.client_output_buffer_limit, self.stats)
         self.scripting = Scripting(self)
         self.housekeeper = Housekeeper(self)
-        self.housekeeper.reclaimer.on_expired = self.notifications.expired
         self.housekeeper.reclaimer.on_damage = self.stats.count_damage
         self.sessions: dict[int, Session] = {}
         self._next_id = 1

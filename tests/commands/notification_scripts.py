@@ -65,6 +65,26 @@ BITCOUNT nosuch
 BITPOS nosuch 1
 LCS a nosuch
 LCS nosuch a
+GETEX s4 EX 10
+SET s v
+GETEX s PXAT 99999999999000
+GETEX s PXAT 99999999999000
+SET s w KEEPTTL
+SET s w NX GET
+SET s w EX 10 XX
+LPUSH list x
+SET list v
+LPUSH list2 x
+GETDEL list2
+MSET list2 v s v
+BITOP NOT list2 a
+BITOP AND a nosuch
+BITOP AND a nosuch
+APPEND s v
+SETRANGE s 0 ''
+SETRANGE s 100 x
+INCRBYFLOAT f 0
+INCR list
 """
 KEYS = """
 MSET a 1 b 2 c 3 d 4
@@ -123,6 +143,31 @@ SORT list STORE sorted
 SORT list STORE sorted
 SORT nosuch STORE sorted
 SORT nosuch STORE sorted
+EXPIRE list 10 NX
+EXPIRE list 5 NX
+EXPIRE list 5 GT
+PEXPIRE list -1 LT
+PERSIST nosuch
+EXPIRE nosuch -1
+SADD set a
+RENAME set sorted
+ZADD z 1 a
+RENAME z sorted
+RENAMENX sorted z
+RENAMENX nosuch z
+COPY z z2
+SET over x
+COPY z over
+COPY z over REPLACE
+MOVE z2 0
+EXISTS nosuch nosuch
+SORT z2 BY nosort GET # STORE over
+SORT z2 ALPHA STORE z2
+SORT nosuch STORE nosuch2
+WATCH nosuch
+UNWATCH
+PEXPIREAT z2 1
+DEL over z
 SELECT 1
 SET in1 x
 SELECT 0
@@ -183,6 +228,26 @@ LINDEX nosuch 0
 LPOS nosuch 0
 SET s x
 LPUSH s x
+DEL l
+LPUSH l a
+LPUSHX l b c
+RPOPLPUSH l l
+LMOVE l l LEFT LEFT
+LTRIM l 1 1
+LMOVE l l RIGHT LEFT
+LMOVE l l LEFT RIGHT
+BLMOVE l l LEFT RIGHT 1
+RPOPLPUSH l lnew
+LMPOP 1 lnew LEFT COUNT 10
+BLMPOP 0.01 1 lnew LEFT
+BLPOP lnew 0.01
+BRPOPLPUSH lnew l 0.01
+RPUSH l a a a
+LREM l 2 a
+LREM l -2 a
+RPUSH l a b
+RPOP l 5
+LINSERT l BEFORE a b
 """
 SETS = """
 SADD s a b c
@@ -229,6 +294,23 @@ SRANDMEMBER nosuch
 SRANDMEMBER nosuch 2
 SSCAN nosuch 0
 SREM s a b c
+SADD one a
+SMOVE one two a
+SMOVE two two a
+SADD one a
+SMOVE one two a
+SPOP two
+SADD one a b
+SPOP one 2
+SET str x
+SINTERSTORE str one two
+SADD one a b
+SUNIONSTORE str one
+SET str x
+SUNIONSTORE str one
+SDIFFSTORE one one one
+SADD one a a
+SREM one a a
 """
 HASHES = """
 HSET h f v g w
@@ -255,6 +337,15 @@ HSTRLEN nosuch f
 HRANDFIELD nosuch
 HRANDFIELD nosuch 1
 HSCAN nosuch 0
+HSETNX h2 n w
+HDEL h2 n n
+HSET h2 a 1 b 2
+HMSET h2 a 1
+HINCRBY h2 new 0
+HINCRBYFLOAT h2 new 0
+HINCRBY h3 new 5
+HINCRBYFLOAT h4 new 5
+HDEL h2 a b new
 """
 ZSETS = """
 ZADD z 1 a 2 b 3 c
@@ -322,6 +413,35 @@ ZREVRANGEBYLEX nosuch + -
 ZRANDMEMBER nosuch
 ZRANDMEMBER nosuch 1
 ZSCAN nosuch 0
+ZADD z CH 1 a 2 b
+ZADD z CH 1 a 3 b
+ZADD z XX CH 1 a
+ZADD z NX 7 a 1 new
+ZADD z LT 0 new
+ZADD z 1.0 a
+ZADD z INCR 5 fresh
+ZADD fresh INCR 5 m
+ZADD fresh XX INCR 5 none
+ZINCRBY fresh 1 other
+ZREMRANGEBYLEX fresh - +
+ZREMRANGEBYSCORE z -inf +inf
+ZADD z 1 a
+ZREM z a
+ZADD z 1 a
+ZPOPMAX z
+ZADD z 1 a
+ZMPOP 1 z MAX COUNT 3
+BZPOPMIN z 0.01
+BZPOPMAX z 0.01
+BZMPOP 0.01 1 z MIN
+ZADD z 1 a 2 b
+ZRANGESTORE z z 0 0
+ZUNIONSTORE z 1 z
+SET str x
+ZUNIONSTORE str 1 z
+ZDIFFSTORE str 2 z z
+ZREM z a a
+ZRANK nosuch a
 """
 RESTORED = r"""
 RESTORE r 0 "\x00\x01\x76\x0a\x00\x91\x08\xce\xb2\x19\x38\x8a\xce"
@@ -341,6 +461,9 @@ PFMERGE p p2
 PFMERGE p3 p2 nosuch
 PFCOUNT nosuch
 PFCOUNT p nosuch
+PFCOUNT p
+PFDEBUG TODENSE p
+PFMERGE nosuch
 """
 GEO = """
 GEOADD g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania
@@ -394,6 +517,47 @@ XRANGE nosuch - +
 XREAD STREAMS nosuch 0
 XDEL x 1-4 10-1
 XTRIM x MAXLEN 0
+XADD y MINID 5 4-1 f v
+XADD y MAXLEN 0 5-1 f v
+XADD y 5-1 f v
+XADD y * f v
+XTRIM y MINID 0
+XTRIM y MAXLEN ~ 0
+XSETID nosuch 1-1
+XGROUP CREATE y g 0
+XGROUP CREATE y g 0
+XGROUP CREATE nosuch g 0
+XGROUP DESTROY nosuch g
+XGROUP CREATE z g 0
+XGROUP CREATE z g 0 MKSTREAM
+XGROUP CREATE y h 0
+XADD z 1-1 f v
+XREADGROUP GROUP g one STREAMS y z > >
+XREADGROUP GROUP g one NOACK STREAMS y z > 0
+XREADGROUP GROUP g three STREAMS y z 0 0
+XREADGROUP GROUP none one STREAMS y >
+XREADGROUP GROUP g two BLOCK 10 STREAMS y >
+XREADGROUP GROUP h two COUNT 1 STREAMS y >
+XCLAIM y g new 0 99-1
+XCLAIM y g new 0 5-1 FORCE
+XAUTOCLAIM y g newer 0 99-1
+XAUTOCLAIM y g newer 0 0
+XACK nosuch g 1-1
+XACK z g 1-1
+XREAD STREAMS nosuch nosuch2 0 0
+XREAD STREAMS y nosuch 0 $
+XREVRANGE nosuch + -
+XDEL nosuch 1-1
+XDEL z 9-9
+XSETID z 9-9 ENTRIESADDED 9 MAXDELETEDID 3-3
+DEL y z
+"""
+FUNCTIONS = r"""
+FUNCTION LOAD "#!lua name=n\nredis.register_function('f', function(k) redis.call('del', k[1]) end)"
+SET a 1
+FCALL f 1 a
+FUNCTION DELETE n
+FUNCTION FLUSH
 """
 BITS = """
 SETBIT b 7 0
@@ -404,6 +568,39 @@ BITFIELD b SET u8 200 0
 BITFIELD b GET u8 0 INCRBY u8 0 0
 BITFIELD none OVERFLOW FAIL INCRBY u2 0 9
 BITFIELD none GET u8 0
+BITFIELD b SET u8 0 7 SET u8 0 0
+BITFIELD b SET u8 0 7 SET u8 0 1
+BITFIELD b SET u8 0 1
+BITFIELD b OVERFLOW FAIL INCRBY u8 800 256 GET u8 0
+BITFIELD b OVERFLOW FAIL INCRBY u8 0 255 SET u8 0 1
+BITFIELD b OVERFLOW SAT INCRBY u8 0 255 INCRBY u8 0 1
+BITFIELD b OVERFLOW SAT INCRBY u8 0 1
+BITFIELD none2 GET u8 0 SET u8 0 0
+BITFIELD b
+BITFIELD none3
+SETBIT b 600000 1
+SETBIT b 600000 1
+SETBIT b 600001 0
+SETBIT b 5 1
+BITFIELD b SET u8 600000 7
+BITFIELD b SET u8 600000 7
+APPEND b x
+BITOP NOT b2 b
+DEL b b2
+"""
+LONG = f"""
+SET l {"x" * 70_000}
+GETSET l {"y" * 70_000}
+GETRANGE l 0 1
+GETEX l EX 100
+PERSIST l
+RENAME l m
+COPY m n
+COPY m n REPLACE
+MOVE m 1
+MSET m {"z" * 70_000} n x
+SETRANGE m 0 a
+GETDEL m
 """
 TRANSACTIONS = """
 MULTI
@@ -435,6 +632,26 @@ MULTI
 EVAL "redis.call('publish', 'news', 'y') return redis.call('get', 'nosuch')" 0
 PUBLISH news z
 EXEC
+MULTI
+SET a 1
+PUBLISH news before
+FLUSHALL
+SET b 1
+PUBLISH news after
+SELECT 1
+SET c 1
+SELECT 0
+DEL b
+EXEC
+MULTI
+RPUSH l a
+BLPOP l 0
+BLPOP l 0
+EXEC
+EVAL "redis.call('rpush', 'l', 1) redis.call('lpop', 'l') return redis.call('exists', 'l')" 0
+EVAL "redis.call('set', 'b', 1) error('no')" 0
+EVAL "redis.call('select', 1) redis.call('set', 'd', 2) redis.call('move', 'd', 0)" 0
+EVAL_RO "return redis.call('get', 'nosuch')" 0
 """
 SCRIPTS = {
     name.lower(): script

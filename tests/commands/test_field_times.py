@@ -347,6 +347,13 @@ HSETEX h KEEPTTL FIELDS 1 a 1 => hset
 HEXPIRE h 10 FIELDS 1 a; HSETEX h KEEPTTL FIELDS 1 a 1 => hexpire hset
 HEXPIRE h 10 FIELDS 1 a; HSETEX h FIELDS 1 a 1 => hexpire hset
 HSETEX h FNX EX 10 FIELDS 1 a 1 =>
+HEXPIRE h 0 FIELDS 2 a b => hdel del
+HPEXPIRE h 10000 FIELDS 2 a x => hexpire
+HEXPIREAT h 4000000000 FIELDS 1 a; HPERSIST h FIELDS 1 a => hexpire hpersist
+HPEXPIREAT h 1 FIELDS 1 a; HPERSIST h FIELDS 1 b => hdel
+HPERSIST none FIELDS 1 a; HEXPIRE none 10 FIELDS 1 a =>
+HTTL none FIELDS 1 a => keymiss
+MULTI; HEXPIRE h 10 FIELDS 1 a; HDEL h a b; EXEC => hexpire hdel del
 """
 """What Redis 8.0.2 tells of a hash with the fields a and b."""
 

@@ -134,7 +134,8 @@ def test_a_stored_search_keeps_scores_or_distances() -> None:
 
     def operation(txn: Txn, by_distance: bool) -> int:
         meta = geo_search.open_map(txn, KEY)
-        return geo_search.store(txn, b"target", meta, wanted, by_distance=by_distance)
+        event = "geosearchstore"
+        return geo_search.store(txn, b"target", meta, wanted, event, by_distance=by_distance)
 
     assert bench.do(operation, True) == 2
     here, there, far = bench.do(zsets.scores, b"target", [b"here", b"there", b"far"])

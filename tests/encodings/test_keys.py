@@ -296,7 +296,7 @@ def test_a_renamed_sorted_set_keeps_its_order(bench: Bench) -> None:
 @pytest.mark.parametrize("count", [3, 2500])
 def test_a_moved_key_is_in_the_other_database_only(bench: Bench, count: int) -> None:
     bench.do(make_set, b"k", count)
-    assert bench.do(lambda txn: copying.move(txn, b"k", txn.sibling(3), b"k"))
+    assert bench.do(lambda txn: copying.move(txn, b"k", txn.sibling(3)))
     assert bench.do(keys.count) == 0
     other = Txn(bench.keyspace, bench.keyspace.databases[3])
     meta = other.find(b"k")

@@ -49,11 +49,12 @@ def test_due_keys_go_and_the_others_stay(bench: Bench) -> None:
     bench.make_set(b"never", 3)
     bench.commit()
     bench.clock.advance(10)
-    expired: list[bytes] = []
+    expired: list[tuple[int, str, bytes]] = []
     reclaimer = Reclaimer(bench.keyspace)
-    reclaimer.on_expired = lambda database, key: expired.append(key)
+    bench.keyspace.notifies = frozenset("x")
+    bench.keyspace.on_event = lambda database, event, key: expired.append((database, event, key))
     finish(bench, reclaimer)
-    assert expired == [b"due"]
+    assert expired == [(0, "expired", b"due")]
     assert reclaimer.expired_keys == 1
     assert (bench.database.live, bench.database.expiring) == (2, 1)
     assert bench.problems() == []

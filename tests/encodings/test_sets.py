@@ -332,7 +332,9 @@ def test_algebra_agrees_with_python(bench: Bench) -> None:
         ):
             assert bench.do(sets.combined, operation, keys) == sorted(expected)
             target = rng.choice([b"target", *keys])
-            assert bench.do(sets.store_combined, operation, target, keys) == len(expected)
+            assert bench.do(sets.store_combined, operation, target, keys, "sunionstore") == len(
+                expected
+            )
             assert bench.do(sets.everything, target) == sorted(expected)
             assert bench.do(sets.count, target) == len(expected)
             assert (bench.meta(target) is None) is (not expected)
@@ -351,7 +353,7 @@ def test_algebra_beyond_the_budget(bench: Bench) -> None:
     assert bench.long_runs == before + 3
     assert bench.do(sets.combined, sets.difference, [b"few", b"one"]) == []
     assert bench.do(sets.combined, sets.intersection, [b"one", b"few"]) == sorted(few)
-    assert bench.do(sets.store_combined, sets.union, b"one", keys) == len(one | two)
+    assert bench.do(sets.store_combined, sets.union, b"one", keys, "sunionstore") == len(one | two)
     assert set(bench.rows(b"one")) == one | two
 
 
@@ -378,12 +380,12 @@ def test_algebra_refuses_another_type_even_where_the_result_is_plain(bench: Benc
         with pytest.raises(CommandError, match="WRONGTYPE"):
             bench.do(sets.combined, operation, [b"none", b"hash"])
         with pytest.raises(CommandError, match="WRONGTYPE"):
-            bench.do(sets.store_combined, operation, b"target", [b"none", b"hash"])
+            bench.do(sets.store_combined, operation, b"target", [b"none", b"hash"], "sunionstore")
 
 
 def test_an_empty_result_takes_the_target_away(bench: Bench) -> None:
     bench.do(hashes.assign, b"target", b"f", b"v")
-    assert bench.do(sets.store_combined, sets.union, b"target", [b"none"]) == 0
+    assert bench.do(sets.store_combined, sets.union, b"target", [b"none"], "sunionstore") == 0
     assert bench.meta(b"target") is None
 
 
@@ -396,7 +398,7 @@ def test_a_result_replaces_any_type_and_drops_the_expiry(bench: Bench) -> None:
 
     bench.do(expiring)
     bench.do(sets.add, KEY, b"a")
-    assert bench.do(sets.store_combined, sets.union, b"target", [KEY]) == 1
+    assert bench.do(sets.store_combined, sets.union, b"target", [KEY], "sunionstore") == 1
     meta = bench.meta(b"target")
     assert meta is not None
     assert (meta.type, meta.expire_ms) == (5, -1)

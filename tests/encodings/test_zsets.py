@@ -261,7 +261,7 @@ def test_counting(bench: Bench) -> None:
 def test_removing_a_range(bench: Bench, wanted: Any) -> None:
     made = fill(bench, 1500)
     gone = select(bench, Query(wanted))
-    assert bench.do(zset_ranges.remove, KEY, wanted) == len(gone) > 0
+    assert bench.do(zset_ranges.remove, KEY, wanted, "zremrangebyrank") == len(gone) > 0
     check_invariants(bench)
     left = [pair for pair in made if pair not in set(gone)]
     assert (select(bench, EVERYTHING) if left else []) == left
@@ -278,7 +278,7 @@ def test_removing_most_of_a_set_keeps_its_expire_time(bench: Bench) -> None:
         txn.save(KEY, meta.with_expiry(expire_ms))
 
     bench.do(expire)
-    assert bench.do(zset_ranges.remove, KEY, RankRange(3, -3)) == 1495
+    assert bench.do(zset_ranges.remove, KEY, RankRange(3, -3), "zremrangebyrank") == 1495
     assert select(bench, EVERYTHING) == made[:3] + made[-2:]
     check_invariants(bench)
     meta = bench.meta(KEY)
@@ -334,7 +334,7 @@ def test_a_capped_ranking_with_all_kinds_of_reads(engine: MemoryEngine | LevelEn
         if number % 3:
             assert select(bench, EVERYTHING) == ordered
         cut = ordered[:-20]
-        assert bench.do(zset_ranges.remove, KEY, RankRange(0, -21)) == len(cut)
+        assert bench.do(zset_ranges.remove, KEY, RankRange(0, -21), "zremrangebyrank") == len(cut)
         model = dict(ordered[-20:])
     check_invariants(bench)
 

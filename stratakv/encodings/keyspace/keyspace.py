@@ -41,6 +41,10 @@ from stratakv.storage.store import Done, Store
 _KEYED = frozenset(rows.KEYED_PREFIXES)
 
 
+def _nobody_listens(database: int, event: str, key: bytes) -> None:
+    """The end of all events while none are wanted."""
+
+
 class Keyspace:
     """All databases over one store."""
 
@@ -76,8 +80,10 @@ class Keyspace:
         self.recollections = Recollections()
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
-        self.on_event: Callable[[int, str, str, bytes], None] | None = None
-        """Called with (database, class, event, key) of what commands did, if anybody listens."""
+        self.notifies: frozenset[str] = frozenset()
+        """The classes of events that are wanted; empty while nobody is to be told of any."""
+        self.on_event: Callable[[int, str, bytes], None] = _nobody_listens
+        """Called with (database, event, key) of what was applied; see `Txn.event`."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""

@@ -20,6 +20,7 @@ Promises
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -80,11 +81,14 @@ class Txn:
         self._opener: Txn | None = None
         """The Txn that a sibling was opened by: it has all the siblings of the unit."""
         self.later: list[Callable[[], None]] | None = None
-        """What to do when the writes are applied; None outside units of several commands."""
+        """What to do when the writes are applied, events included. None outside units of several
+        commands, as long as there is no event. A sibling has none of its own: see `_opener`."""
         self.in_unit = False
         """Whether several commands share this Txn: then the cache, which is ahead, is not asked."""
         self.changes: Changes | None = None
         """What was done to keys that have entries in the Redis tier."""
+        self.is_quiet = False
+        """Whether what happens is no event, because it will have been nothing in the end."""
         self.answers = NO_ANSWERS
         """What the cache has replied to this command, when it is run again."""
         self.mark = 0
@@ -117,6 +121,22 @@ class Txn:
         """The meta of a live key of that type, or None; raises WRONGTYPE for another type."""
         meta = self.find(key)
         if meta is not None and meta.type != type_:
+            raise wrong_type()
+        return meta
+
+    def read(self, key: bytes) -> Meta | None:
+        """As `find`, for a reader: a key that is not there is an event."""
+        meta = self.find(key)
+        if meta is None:
+            self.missed(key)
+        return meta
+
+    def look_up(self, key: bytes, type_: int) -> Meta | None:
+        """As `expect`, for a reader: a key that is not there is an event."""
+        meta = self.find(key)
+        if meta is None:
+            self.missed(key)
+        elif meta.type != type_:
             raise wrong_type()
         return meta
 
@@ -186,7 +206,14 @@ class Txn:
         self._replace(key, old, metas.absent(old.row))
         if emptied:
             self.rows.pop(rows.garbage_row(self.db.ns, old.version, key), None)
-        return old.expire_ms == NO_EXPIRY or old.expire_ms > self.clock.now_ms
+        return old.expire_ms == NO_EXPIRY or old.expire_ms > self.now_ms
+
+    def erase(self, key: bytes) -> bool:
+        """As `drop`, for commands that delete: if the key was live, that is an event."""
+        was_live = self.drop(key)
+        if was_live:
+            self.event("g", "del", key)
+        return was_live
 
     def expires_after(self, expire_ms: int) -> bool:
         """Whether a key with that expire-time is still live."""
@@ -203,7 +230,6 @@ class Txn:
         found = self.siblings.get(index)
         if found is None:
             found = self.siblings[index] = self._open_sibling(self.keyspace.databases[index])
-            found.later = self.later
             found.in_unit = self.in_unit
             found._opener = self
         return found
@@ -232,6 +258,8 @@ class Txn:
             self._reindex(key, old, new)
         if old.type != new.type or old.version != new.version:
             self.live_change += (new.type != ABSENT) - (old.type != ABSENT)
+            if old.type == ABSENT and self.keyspace.notifies:
+                self.event("n", "new", key)
             if old.sub:
                 if self.keyspace.tier.on and not old.format.plain:
                     self._note(old).gone = True
@@ -243,6 +271,10 @@ class Txn:
         if old.expire_ms != NO_EXPIRY:
             self.rows[rows.expiry_row(ns, old.expire_ms, key)] = None
             self.expiring_change -= 1
+            if self.keyspace.notifies and old.expire_ms <= self.now_ms:
+                self.event("x", "expired", key)
+                if new.type != ABSENT:
+                    self.event("n", "new", key)
         if new.expire_ms != NO_EXPIRY:
             self.rows[rows.expiry_row(ns, new.expire_ms, key)] = b""
             self.expiring_change += 1
@@ -376,6 +408,33 @@ class Txn:
     def pause_if_due(self) -> None:
         """Called in long loops over what is in memory; a LongTxn pauses here when it is time."""
 
+    # events
+
+    def event(self, kind: str, name: str, key: bytes) -> None:
+        """Something has happened to a key: told to others when the writes are applied, in order.
+
+        `kind` is a letter of notify-keyspace-events. Hot paths ask `keyspace.notifies` before, to
+        spare the call.
+        """
+        keyspace = self.keyspace
+        if kind in keyspace.notifies and not self.is_quiet:
+            root = self._opener or self
+            if root.later is None:
+                root.later = []
+            root.later.append(partial(keyspace.on_event, self.db.index, name, key))
+
+    def removal(self, kind: str, name: str, key: bytes) -> None:
+        """The event of a key from which something was taken; with its last element it is gone."""
+        self.event(kind, name, key)
+        meta = self.metas.get(key)
+        if meta is not None and meta.type == ABSENT:
+            self.event("g", "del", key)
+
+    def missed(self, key: bytes) -> None:
+        """A reader has found no such key."""
+        if self.keyspace.notifies:
+            self.event("m", "keymiss", key)
+
     # the end
 
     def apply(self) -> None:
@@ -411,17 +470,17 @@ class Txn:
 
     def when_applied(self, action: Callable[[], None]) -> None:
         """Do something once the writes are applied; never if they are discarded."""
-        if self.later is None:
+        root = self._opener or self
+        if root.later is None:
             action()
         else:
-            self.later.append(action)
+            root.later.append(action)
 
     def _do_later(self) -> None:
-        """The siblings share the list: whoever comes first empties it."""
         actions = self.later or []
-        self.later = None
-        while actions:
-            actions.pop(0)()
+        self.later = [] if self.in_unit else None
+        for action in actions:
+            action()
 
     def _changed_keys(self) -> list[bytes]:
         """The keys whose metas or sub rows this Txn has written, in order."""

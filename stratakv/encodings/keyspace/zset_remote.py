@@ -41,6 +41,12 @@ def open_zset(txn: Txn, key: bytes) -> Meta | None:
     return opened(txn, meta)
 
 
+def look_up_zset(txn: Txn, key: bytes) -> Meta | None:
+    """As `open_zset`, for a reader: see `Txn.look_up`."""
+    meta = txn.look_up(key, ZSET)
+    return meta if meta is None else opened(txn, meta)
+
+
 def opened(txn: Txn, meta: Meta) -> Meta | None:
     """The same meta; a sorted set v3 gets its count, and is none if Redis has nothing of it."""
     if not meta.format.remote or type(meta.extra) is int:

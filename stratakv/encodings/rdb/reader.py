@@ -43,6 +43,10 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
     payloads.check(payload, txn.pause_if_due)
     end = len(payload) - payloads.FOOTER_BYTES
     reader = PayloadReader(payload, txn.keyspace.limits.string_bytes, txn.pause_if_due, end=end)
+    was_live, will_live = txn.find(key) is not None, txn.expires_after(expire_ms)
+    if was_live and will_live:
+        txn.event("n", "new", key)  # in Redis what is there goes first
+    txn.is_quiet = not will_live
     try:
         kind = reader.byte()
         if kind in payloads.STREAMS:
@@ -53,11 +57,17 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
             raise packed.Malformed
     except packed.Malformed:
         raise CommandError(errors.BAD_DUMP) from None
+    finally:
+        txn.is_quiet = False
     meta = txn.find(key)
-    if not txn.expires_after(expire_ms):
+    if not will_live:
         txn.drop(key)
-    elif meta is not None and expire_ms != NO_EXPIRY:
+        if was_live:
+            txn.event("g", "del", key)
+        return
+    if meta is not None and expire_ms != NO_EXPIRY:
         txn.save(key, meta.with_expiry(expire_ms))
+    txn.event("g", "restore", key)
 
 
 # strings and lists

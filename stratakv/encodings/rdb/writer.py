@@ -23,7 +23,7 @@ _F64: Final = struct.Struct("<d")
 
 def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
     """The payload of a key; None if there is no such key."""
-    meta = txn.find(key)
+    meta = txn.read(key)
     meta = None if meta is None else opened(txn, meta)
     if meta is None:
         return None

@@ -87,7 +87,6 @@ class Reclaimer:
         self._scores = Scores(keyspace)
         self.expired_keys = 0
         self.reclaimed_rows = 0
-        self.on_expired: Callable[[Database, bytes], None] | None = None
         self.on_damage: Callable[[Damaged], object] = lambda damaged: None
         """Hears of rows that cannot be read; the work goes on behind them."""
         self._unreadable: set[bytes] = set()
@@ -262,8 +261,6 @@ class Reclaimer:
     def _drop(self, txn: Txn, database: Database, key: bytes) -> None:
         txn.drop(key)
         self.expired_keys += 1
-        if self.on_expired is not None:
-            self.on_expired(database, key)
 
     # due fields
 
@@ -302,13 +299,9 @@ class Reclaimer:
             txn.delete(row)  # the incarnation is on its way out
         elif txn.is_overdue(key):
             self._drop(txn, database, key)
-        elif field_times.prepare(txn, key, meta, limit=STEP_ROWS) is None:
-            self._tell_deleted(database, key)
+        else:
+            field_times.prepare(txn, key, meta, limit=STEP_ROWS)
         txn.apply()
-
-    def _tell_deleted(self, database: Database, key: bytes) -> None:
-        if self._keyspace.on_event is not None:
-            self._keyspace.on_event(database.index, "g", "del", key)
 
     # dead rows
 

@@ -1,8 +1,9 @@
 """Who is connected, and what the server knows of each.
 
-    connection    the socket, and its flow control
-    session       what is known between two commands
-    limits        clients that do not read
-    transactions  MULTI and WATCH of a session
-    pubsub        who listens to which channels
+    connection     the socket, and its flow control
+    session        what is known between two commands
+    limits         clients that do not read
+    transactions   MULTI and WATCH of a session
+    pubsub         who listens to which channels
+    notifications  what happened to keys, for those who listen
 """

@@ -176,9 +176,14 @@ def _around_member(txn: Txn, key: bytes, words: Sequence[bytes], name: str) -> R
 
 def _run(txn: Txn, key: bytes, words: Sequence[bytes], options: SearchOptions, name: str) -> Reply:
     meta = geo_search.open_map(txn, key)
+    if meta is None:
+        txn.missed(key)
     search = geo_options.read_options(txn, key, words, options, name)
     if options.target is not None:
-        return geo_search.store(txn, options.target, meta, search, by_distance=options.by_distance)
+        event = "geosearchstore" if name == "geosearchstore" else "georadiusstore"
+        return geo_search.store(
+            txn, options.target, meta, search, event, by_distance=options.by_distance
+        )
     if meta is None:
         return []
     found = geo_search.search(txn, meta, search)

@@ -24,7 +24,10 @@ command = CommandGroup("hash").command
 def hset(txn: Txn, key: bytes, field: bytes, value: bytes, *more: bytes) -> int:
     """Set fields of a hash; returns how many are new."""
     if not more:
-        return hashes.assign(txn, key, field, value)
+        new = hashes.assign(txn, key, field, value)
+        if txn.keyspace.notifies:
+            txn.event("h", "hset", key)
+        return new
     return _assign_all(txn, "hset", key, (field, value, *more))
 
 
@@ -127,7 +130,7 @@ def hincrbyfloat(txn: Txn, key: bytes, field: bytes, increment: bytes) -> bytes:
 def hscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
     """Go through the fields of a hash step by step."""
     place = parse_cursor(cursor)
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return [b"0", []]
     matches, limit = read_scan_options(words)

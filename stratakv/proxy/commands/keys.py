@@ -70,7 +70,7 @@ def touch(txn: Txn, *names: bytes) -> int:
 @command("TYPE key", "readonly fast", key_flags="RO")
 def type_(txn: Txn, key: bytes) -> Status:
     """Name the type of a key."""
-    meta = txn.find(key)
+    meta = txn.read(key)
     return _TYPE_REPLIES[metas.ABSENT if meta is None else meta.type]
 
 
@@ -199,9 +199,13 @@ def rename(txn: Txn, key: bytes, newkey: bytes) -> Reply:
 @command("RENAMENX key newkey", "write fast", key_flags="RW access delete, OW insert")
 def renamenx(txn: Txn, key: bytes, newkey: bytes) -> int:
     """Give a key another name, unless a key has it."""
-    if txn.find(key) is None:
+    meta = txn.find(key)
+    if meta is None:
         raise CommandError(errors.NO_SUCH_KEY)
-    return int(key != newkey and copying.move(txn, key, txn, newkey))
+    if txn.find(newkey) is not None:
+        return 0
+    copying.rename(txn, meta, key, newkey)
+    return 1
 
 
 @command(
@@ -233,7 +237,7 @@ def move(txn: Txn, key: bytes, db: bytes) -> int:
     target = _database(txn, db)
     if target == txn.db.index:
         raise CommandError(errors.SAME_OBJECT)
-    return int(copying.move(txn, key, txn.sibling(target), key))
+    return int(copying.move(txn, key, txn.sibling(target)))
 
 
 def _database(txn: Txn, text: bytes) -> int:

@@ -140,7 +140,7 @@ def lrange(txn: Txn, key: bytes, start: bytes, stop: bytes) -> Reply:
 @command("LINDEX key index", "readonly")
 def lindex(txn: Txn, key: bytes, index: bytes) -> bytes | None:
     """Return the element at an index."""
-    meta = txn.expect(key, LIST)
+    meta = txn.look_up(key, LIST)
     return None if meta is None else lists.find(txn, meta, integer(index))
 
 
@@ -196,7 +196,7 @@ class SearchOptions(NamedTuple):
 def lpos(txn: Txn, key: bytes, element: bytes, *words: bytes) -> Reply:
     """Return the indexes of elements that are equal to one."""
     options = _search_options(words)
-    meta = txn.expect(key, LIST)
+    meta = txn.look_up(key, LIST)
     found: list[int] = []
     if meta is not None:
         reverse, look_at = options.rank < 0, options.look_at or UNLIMITED

@@ -96,7 +96,7 @@ def sinter(txn: Txn, *keys: bytes) -> Stream:
 @command("SINTERSTORE destination key [key ...]", "write denyoom", key_flags="RW update, RO access")
 def sinterstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
     """Store the members that all sets have."""
-    return sets.store_combined(txn, sets.intersection, destination, keys)
+    return sets.store_combined(txn, sets.intersection, destination, keys, "sinterstore")
 
 
 @command("SUNION key [key ...]", "readonly", tips="nondeterministic_output_order")
@@ -108,7 +108,7 @@ def sunion(txn: Txn, *keys: bytes) -> Stream:
 @command("SUNIONSTORE destination key [key ...]", "write denyoom", key_flags="OW update, RO access")
 def sunionstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
     """Store the members that any of the sets has."""
-    return sets.store_combined(txn, sets.union, destination, keys)
+    return sets.store_combined(txn, sets.union, destination, keys, "sunionstore")
 
 
 @command("SDIFF key [key ...]", "readonly", tips="nondeterministic_output_order")
@@ -120,7 +120,7 @@ def sdiff(txn: Txn, *keys: bytes) -> Stream:
 @command("SDIFFSTORE destination key [key ...]", "write denyoom", key_flags="OW update, RO access")
 def sdiffstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
     """Store the members that only the first set has."""
-    return sets.store_combined(txn, sets.difference, destination, keys)
+    return sets.store_combined(txn, sets.difference, destination, keys, "sdiffstore")
 
 
 def _counted_keys(request: Sequence[bytes]) -> list[bytes]:
@@ -159,7 +159,7 @@ def sintercard(txn: Txn, numkeys: bytes, *words: bytes) -> int:
 def sscan(txn: Txn, key: bytes, cursor: bytes, *words: bytes) -> list[Reply]:
     """Go through the members of a set step by step."""
     place = parse_cursor(cursor)
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     if meta is None:
         return [b"0", []]
     matches, limit = read_scan_options(words)

@@ -68,6 +68,7 @@ def xgroup_create(
         meta = streams.create(txn, key)
     if not stream_groups.create(txn, key, meta, group, last, read):
         raise CommandError(errors.GROUP_EXISTS)
+    txn.event("t", "xgroup-create", key)
     return OK
 
 
@@ -100,6 +101,7 @@ def xgroup_setid(
     group.last = streams.decode_state(meta).last if text == LAST else loose_id(text)
     group.read = read
     group.save()
+    txn.event("t", "xgroup-setid", key)
     return OK
 
 
@@ -111,6 +113,7 @@ def xgroup_destroy(txn: Txn, _word: bytes, key: bytes, name: bytes) -> int:
     if group is None:
         return 0
     stream_groups.destroy(txn, key, meta, group)
+    txn.event("t", "xgroup-destroy", key)
     return 1
 
 
@@ -126,6 +129,7 @@ def xgroup_createconsumer(txn: Txn, _word: bytes, key: bytes, name: bytes, consu
     if not group.add_consumer(consumer):
         return 0
     group.save()
+    txn.event("t", "xgroup-createconsumer", key)
     return 1
 
 
@@ -137,6 +141,7 @@ def xgroup_delconsumer(txn: Txn, _word: bytes, key: bytes, name: bytes, consumer
         return 0
     count = group.remove_consumer(consumer)
     group.save()
+    txn.event("t", "xgroup-delconsumer", key)
     return count
 
 

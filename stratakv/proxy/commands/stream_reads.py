@@ -59,7 +59,7 @@ def xread(txn: Txn, *arguments: bytes) -> Reply:
     after = [_after(txn, *place) for place in zip(options.keys, options.ids, strict=True)]
     found = Keyed()
     for key, number in zip(options.keys, after, strict=True):
-        meta = txn.find(key)
+        meta = txn.read(key)
         if meta is not None and _has_after(txn, meta, number):
             reply = entries(txn, key, meta, number + 1, limit=limit_of(options.limit))
             found.append((key, reply))
@@ -73,7 +73,7 @@ def xread(txn: Txn, *arguments: bytes) -> Reply:
 
 def _after(txn: Txn, key: bytes, text: bytes) -> int:
     """The id behind which a client wants to read."""
-    meta = txn.expect(key, STREAM)
+    meta = txn.look_up(key, STREAM)
     if text == LAST:
         return 0 if meta is None else streams.decode_state(meta).last
     if text == b">":

@@ -91,7 +91,7 @@ def _range(
         if args.option() != b"COUNT" or not args:
             raise errors.syntax()
         limit = min(max(0, args.integer()), UNLIMITED)
-    meta = txn.expect(key, STREAM)
+    meta = txn.look_up(key, STREAM)
     if meta is None:
         return []
     if not limit:

@@ -49,8 +49,10 @@ def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
     if not options:
         if len(value) <= txn.keyspace.limits.piece_bytes:
             txn.assign(key, value)
+            if txn.keyspace.notifies:
+                txn.event("$", "set", key)
         else:
-            strings.assign(txn, key, value)
+            strings.store(txn, key, value)
         return OK
     return _set_with_options(txn, key, value, Args(options))
 
@@ -82,14 +84,14 @@ def setnx(txn: Txn, key: bytes, value: bytes) -> int:
 @command("SETEX key seconds value", "write denyoom", key_flags="OW update", since="2.0.0")
 def setex(txn: Txn, key: bytes, seconds: bytes, value: bytes) -> Reply:
     """Set the value and the time to live of a string, in seconds."""
-    strings.assign(txn, key, value, absolute_ms(txn, b"EX", integer(seconds), "setex"))
+    strings.store(txn, key, value, absolute_ms(txn, b"EX", integer(seconds), "setex"))
     return OK
 
 
 @command("PSETEX key milliseconds value", "write denyoom", key_flags="OW update", since="2.6.0")
 def psetex(txn: Txn, key: bytes, milliseconds: bytes, value: bytes) -> Reply:
     """Set the value and the time to live of a string, in milliseconds."""
-    strings.assign(txn, key, value, absolute_ms(txn, b"PX", integer(milliseconds), "psetex"))
+    strings.store(txn, key, value, absolute_ms(txn, b"PX", integer(milliseconds), "psetex"))
     return OK
 
 
@@ -115,7 +117,7 @@ def getdel(txn: Txn, key: bytes) -> Reply:
 def getex(txn: Txn, key: bytes, *words: bytes) -> Reply:
     """Return the value of a string and change its time to live."""
     options = parse_options(Args(words), _GETEX_WORDS)
-    meta = txn.expect(key, STRING)
+    meta = txn.look_up(key, STRING)
     if meta is None:
         return None
     expire_ms = options.expire_ms(txn, "getex")
@@ -210,7 +212,7 @@ def append(txn: Txn, key: bytes, value: bytes) -> int:
 @command("STRLEN key", "readonly fast", key_flags="RO", since="2.2.0")
 def strlen(txn: Txn, key: bytes) -> int:
     """Return the length of a string."""
-    return strings.length(txn.expect(key, STRING))
+    return strings.length(txn.look_up(key, STRING))
 
 
 @command("SUBSTR key start end", "readonly")

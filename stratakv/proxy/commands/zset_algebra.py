@@ -135,7 +135,7 @@ def _store(
     txn: Txn, destination: bytes, arguments: Sequence[bytes], name: str, operation: Operation
 ) -> int:
     members, _ = _begin(txn, Args(arguments), name, operation, stores=True)
-    return zsets.replace(txn, destination, members)
+    return zsets.replace(txn, destination, members, name)
 
 
 def _begin(

@@ -100,16 +100,16 @@ def zlexcount(txn: Txn, key: bytes, low: bytes, high: bytes) -> int:
 @command("ZREMRANGEBYRANK key start stop", "write", key_flags="RW delete", since="2.0.0")
 def zremrangebyrank(txn: Txn, key: bytes, start: bytes, stop: bytes) -> int:
     """Remove the members within a range of ranks."""
-    return zset_ranges.remove(txn, key, rank_range(start, stop))
+    return zset_ranges.remove(txn, key, rank_range(start, stop), "zremrangebyrank")
 
 
 @command("ZREMRANGEBYSCORE key min max", "write", key_flags="RW delete", since="1.2.0")
 def zremrangebyscore(txn: Txn, key: bytes, low: bytes, high: bytes) -> int:
     """Remove the members within a range of scores."""
-    return zset_ranges.remove(txn, key, score_range(low, high))
+    return zset_ranges.remove(txn, key, score_range(low, high), "zremrangebyscore")
 
 
 @command("ZREMRANGEBYLEX key min max", "write", key_flags="RW delete", since="2.8.9")
 def zremrangebylex(txn: Txn, key: bytes, low: bytes, high: bytes) -> int:
     """Remove the members within a range of names."""
-    return zset_ranges.remove(txn, key, lex_range(low, high))
+    return zset_ranges.remove(txn, key, lex_range(low, high), "zremrangebylex")

@@ -192,7 +192,7 @@ def _negatable(args: Args) -> int:
 def zscan(txn: Txn, key: bytes, cursor: bytes, *options: bytes) -> Reply:
     """Go through the members and scores of a sorted set in steps."""
     position = scanning.parse_cursor(cursor)
-    if txn.expect(key, ZSET) is None:
+    if txn.look_up(key, ZSET) is None:
         return [b"0", []]
     matches, limit = scanning.read_scan_options(options)
     position, page = zsets.scan_page(txn, key, position, limit)

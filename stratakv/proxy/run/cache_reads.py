@@ -97,6 +97,8 @@ class CacheRead:
             return
         finally:
             txn.answers = NO_ANSWERS
+        if txn.later:
+            txn.apply()
         self._tier.add(tallies)
         running.count(session, self._entry, self._request, perf_counter() - self._started)
         session.answer_later(value)

@@ -146,6 +146,8 @@ class Dispatcher:
                     if txn.metas or (entry.is_write and (txn.rows or txn.siblings)):
                         txn.apply()
                         session.marks.append(len(out))
+                    elif txn.later:
+                        txn.apply()  # there is nothing to commit, but something to tell
                 except (TooLong, WouldBlock) as reason:
                     streak -= 1
                     txn.discard()

@@ -52,10 +52,12 @@ def search(txn: Txn, meta: Meta, wanted: Search) -> list[Found]:
     return list(islice(_sorted(txn, places, nearest_first=wanted.order > 0), wanted.count))
 
 
-def store(txn: Txn, key: bytes, meta: Meta | None, wanted: Search, *, by_distance: bool) -> int:
+def store(
+    txn: Txn, key: bytes, meta: Meta | None, wanted: Search, event: str, *, by_distance: bool
+) -> int:
     """Make the key a sorted set of what a search finds; returns its size.
 
-    Scores stay, or are the distances in the shape's unit.
+    Scores stay, or are the distances in the shape's unit. `event` is what that is called.
     """
     found = [] if meta is None else search(txn, meta, wanted)
     unit_m = wanted.shape.unit_m
@@ -63,7 +65,7 @@ def store(txn: Txn, key: bytes, meta: Meta | None, wanted: Search, *, by_distanc
         (member, distance_m / unit_m if by_distance else score)
         for distance_m, member, score in found
     )
-    return zsets.replace(txn, key, pairs)
+    return zsets.replace(txn, key, pairs, event)
 
 
 def places(txn: Txn, key: bytes, members: Sequence[bytes]) -> list[Place | None]:

@@ -64,7 +64,7 @@ def due(txn: Txn, meta: Meta) -> frozenset[bytes]:
 
 def times(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[int]:
     """The expire-time of each field in ms; NO_TIME or NO_FIELD in its place."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return [NO_FIELD] * len(fields)
     txn.expect_work(2 * len(fields))
@@ -113,6 +113,9 @@ def expire(
     gone = outcomes.count(DELETED)
     if gone:
         member_rows.shrink(txn, key, meta, gone)
+        txn.removal("h", "hdel", key)
+    if DONE in outcomes:
+        txn.event("h", "hexpire", key)
     if gone or DONE in outcomes:
         _reindex(txn, key, before, meta)
     return outcomes
@@ -142,6 +145,7 @@ def persist(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[int]:
     before = first_ms(txn, meta)
     outcomes = [_persist_field(txn, meta, field) for field in fields]
     if DONE in outcomes:
+        txn.event("h", "hpersist", key)
         _reindex(txn, key, before, meta)
     return outcomes
 
@@ -179,7 +183,8 @@ def prepare(
             cleared += 1
     if gone:
         member_rows.shrink(txn, key, meta, gone)
-        txn.when_applied(partial(_tell_expired, txn.keyspace, txn.db.index, key, gone))
+        txn.removal("h", "hexpired", key)
+        txn.when_applied(partial(_count_expired, txn.keyspace, gone))
     if gone or cleared:
         _reindex(txn, key, before, meta)
     return txn.find(key)
@@ -273,7 +278,5 @@ def _reindex(txn: Txn, key: bytes, before: int | None, old: Meta) -> None:
         txn.save(key, meta.turned())
 
 
-def _tell_expired(keyspace: Keyspace, database: int, key: bytes, count: int) -> None:
+def _count_expired(keyspace: Keyspace, count: int) -> None:
     keyspace.expired_fields += count
-    if keyspace.on_event is not None:
-        keyspace.on_event(database, "h", "hexpired", key)

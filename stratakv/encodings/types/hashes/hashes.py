@@ -37,7 +37,10 @@ _NONE: Final[frozenset[bytes]] = frozenset()
 
 
 def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
-    """Set one field; 1 if it is new (or if the hash does not count), else 0. The hot path."""
+    """Set one field; 1 if it is new (or if the hash does not count), else 0. The hot path.
+
+    The caller knows what event that is.
+    """
     meta = txn.expect(key, HASH)
     if meta is None:
         txn.put(member_rows.begin(txn, key, HASH, 1).sub + field, value)
@@ -71,10 +74,16 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
         meta = member_rows.begin(txn, key, HASH, 0)
     elif not HASH_PLAIN[meta.encoding]:
         if HASH_TIMED[meta.encoding]:
-            return _assign_timed(txn, key, meta, pairs)
+            return _told(txn, key, _assign_timed(txn, key, meta, pairs))
         for field in pairs[::2]:
             txn.note(meta, field)
-    return _put_all(txn, key, meta, pairs)
+    return _told(txn, key, _put_all(txn, key, meta, pairs))
+
+
+def _told(txn: Txn, key: bytes, new: int) -> int:
+    """Fields were set: say so to others, and how many are new to the caller."""
+    txn.event("h", "hset", key)
+    return new
 
 
 def assign_until(txn: Txn, key: bytes, at_ms: int, pairs: Sequence[bytes]) -> None:
@@ -89,6 +98,7 @@ def assign_within(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> None:
     if meta is not None and HASH_TIMED[meta.encoding]:
         txn.expect_work(len(pairs) // 2)
         _assign_timed(txn, key, meta, pairs, keep=True)
+        txn.event("h", "hset", key)
     else:
         assign_all(txn, key, pairs)
 
@@ -129,12 +139,13 @@ def assign_new(txn: Txn, key: bytes, field: bytes, value: bytes) -> bool:
     if _stored(txn, key, field) is not None:
         return False
     assign(txn, key, field, value)
+    txn.event("h", "hset", key)
     return True
 
 
 def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     """The value of a field, or None."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return None
     if not HASH_PLAIN[meta.encoding]:
@@ -161,7 +172,7 @@ def value_in(txn: Txn, meta: Meta, field: bytes) -> bytes | None:
 
 def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
     """The value of each field, or None in its place."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return [None] * len(fields)
     if not HASH_PLAIN[meta.encoding]:
@@ -186,7 +197,7 @@ def has_any(txn: Txn, key: bytes, fields: Sequence[bytes]) -> bool:
 
 def count(txn: Txn, key: bytes) -> int:
     """The number of fields; as in Redis, those that expired but are not deleted yet included."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     return 0 if meta is None else member_rows.count(txn, meta)
 
 
@@ -197,6 +208,13 @@ def _hidden(txn: Txn, meta: Meta) -> frozenset[bytes]:
 
 def remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
     """Delete fields, as in Redis also those whose time has passed; see `member_rows.remove`."""
+    gone = _remove(txn, key, fields)
+    if gone and txn.keyspace.notifies:
+        txn.removal("h", "hdel", key)
+    return gone
+
+
+def _remove(txn: Txn, key: bytes, fields: Sequence[bytes]) -> int:
     meta = txn.expect(key, HASH)
     if meta is not None and HASH_TIMED[meta.encoding]:
         meta = field_times.prepare(txn, key, meta, fields, limit=0)
@@ -210,7 +228,9 @@ def take(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
         return [None] * len(fields)
     txn.expect_work(2 * len(fields))
     found = _each_once(txn, meta, fields)
-    remove(txn, key, fields)
+    _remove(txn, key, fields)
+    if any(value is not None for value in found):
+        txn.removal("h", "hdel", key)
     return found
 
 
@@ -250,7 +270,7 @@ def find_stored(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | N
 
 def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
     """The number of fields, and the fields with their values."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return 0, ()
     if not HASH_PLAIN[meta.encoding]:
@@ -264,7 +284,7 @@ def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[Pair]]:
 
 def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     """The number of fields, and the fields."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return 0, ()
     if not HASH_PLAIN[meta.encoding]:
@@ -279,7 +299,7 @@ def names(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
 
 def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     """The number of fields, and their values."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return 0, ()
     if not HASH_PLAIN[meta.encoding]:
@@ -327,6 +347,8 @@ def increment(txn: Txn, key: bytes, field: bytes, amount: int) -> int:
     if not INT64_MIN <= new <= INT64_MAX:
         raise CommandError(errors.OVERFLOW)
     _change(txn, key, field, b"%d" % new)
+    if txn.keyspace.notifies:
+        txn.event("h", "hincrby", key)
     return new
 
 
@@ -345,6 +367,7 @@ def increment_float(txn: Txn, key: bytes, field: bytes, amount: bytes) -> bytes:
         raise CommandError(errors.NAN_OR_INFINITY)
     value = format_long_double(total)
     _change(txn, key, field, value)
+    txn.event("h", "hincrbyfloat", key)
     return value
 
 
@@ -363,7 +386,7 @@ def _or_zero(text: bytes | None) -> bytes:
 
 def random_field(txn: Txn, key: bytes) -> bytes | None:
     """A field, or None."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return None
     if hidden := _hidden(txn, meta):
@@ -374,7 +397,7 @@ def random_field(txn: Txn, key: bytes) -> bytes | None:
 
 def random_fields(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
     """`wanted` different fields (all, if there are no more); with repeats if negative."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     return (0, ()) if meta is None else _random_fields(txn, meta, wanted)
 
 
@@ -399,7 +422,7 @@ def _random_live(
 
 def random_pairs(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[Pair]]:
     """As `random_fields`, with the values."""
-    meta = txn.expect(key, HASH)
+    meta = txn.look_up(key, HASH)
     if meta is None:
         return 0, ()
     length, fields = _random_fields(txn, meta, wanted)

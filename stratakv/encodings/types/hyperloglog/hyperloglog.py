@@ -113,12 +113,13 @@ def add(txn: Txn, key: bytes, elements: Sequence[bytes]) -> bool:
     if changed:
         sketch.estimate |= _STALE_BIT
         strings.change(txn, key, meta, encode(sketch))
+        txn.event("$", "pfadd", key)
     return changed
 
 
 def count(txn: Txn, key: bytes) -> int:
     """How many different elements were counted; the answer is kept in the string."""
-    meta = txn.expect(key, STRING)
+    meta = txn.look_up(key, STRING)
     if meta is None:
         return 0
     sketch = _opened(txn, meta)
@@ -145,6 +146,7 @@ def merge(txn: Txn, key: bytes, sources: Sequence[bytes]) -> None:
         raise_registers(sketch, _standing(txn, registers), _sparse_bytes(txn))
     sketch.estimate |= _STALE_BIT
     strings.change(txn, key, meta, encode(sketch))
+    txn.event("$", "pfadd", key)
 
 
 def make_dense(txn: Txn, key: bytes) -> tuple[bool, Sketch]:
@@ -253,7 +255,7 @@ def _merged(txn: Txn, keys: Sequence[bytes]) -> tuple[bytes, bool]:
     txn.expect_work(len(keys) * _WORK_PER_MERGE)
     registers, any_is_dense = bytes(REGISTERS), False
     for key in keys:
-        meta = txn.expect(key, STRING)
+        meta = txn.look_up(key, STRING)
         if meta is not None:
             sketch = _opened(txn, meta)
             any_is_dense |= sketch.is_dense

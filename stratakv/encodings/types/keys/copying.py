@@ -21,6 +21,8 @@ def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
     if source_meta is None:
         return
     meta = source_meta
+    if target.keyspace.notifies and target.find(key) is not None:
+        target.event("n", "new", key)  # in Redis what is there goes first
     prefixes = meta.format.shown
     if not prefixes:
         strings.assign(target, key, meta.value, meta.expire_ms)
@@ -42,21 +44,23 @@ def duplicate(txn: Txn, meta: Meta, target: Txn, key: bytes) -> None:
 
 def copy_key(txn: Txn, source: bytes, target: Txn, key: bytes, *, replace: bool) -> bool:
     """COPY; False if there is no source, or a destination that may not be replaced."""
-    meta = txn.find(source)
+    meta = txn.read(source)
     if meta is None or (not replace and target.find(key) is not None):
         return False
     duplicate(txn, meta, target, key)
+    target.event("g", "copy_to", key)
     return True
 
 
-def move(txn: Txn, source: bytes, target: Txn, key: bytes) -> bool:
-    """A copy, and then the source is gone; False if the destination exists or the source does not.
-
-    Requires: source and destination are not the same key.
-    """
-    if not copy_key(txn, source, target, key, replace=False):
+def move(txn: Txn, key: bytes, target: Txn) -> bool:
+    """Take a key to another database; False if there is no such key, or one there already."""
+    meta = txn.find(key)
+    if meta is None or target.find(key) is not None:
         return False
-    txn.drop(source)
+    duplicate(txn, meta, target, key)
+    txn.drop(key)
+    txn.event("g", "move_from", key)
+    target.event("g", "move_to", key)
     return True
 
 
@@ -65,3 +69,5 @@ def rename(txn: Txn, meta: Meta, source: bytes, key: bytes) -> None:
     if source != key:
         duplicate(txn, meta, txn, key)
         txn.drop(source)
+        txn.event("g", "rename_from", source)
+        txn.event("g", "rename_to", key)

@@ -45,13 +45,15 @@ Item = TypeVar("Item")
 def delete(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """Delete keys; returns how many there were."""
     txn.expect_work(len(keys))
-    return sum([txn.drop(key) for key in _many(txn, keys)])
+    delete_one = txn.erase if txn.keyspace.notifies else txn.drop
+    return sum([delete_one(key) for key in _many(txn, keys)])
 
 
 def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """How many of the keys exist; one that is named twice counts twice."""
     txn.expect_work(len(keys))
-    found = sum([txn.find(key) is not None for key in _many(txn, keys)])
+    find = txn.read if txn.keyspace.notifies else txn.find
+    found = sum([find(key) is not None for key in _many(txn, keys)])
     HITS.further += len(keys) - 1
     return found
 
@@ -66,9 +68,10 @@ def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bo
     if meta is None or not _may_expire(meta.expire_ms, at_ms, conditions):
         return False
     if at_ms <= txn.now_ms:
-        txn.drop(key)
+        txn.erase(key)
     else:
         txn.save(key, strings.divided(txn, key, meta).with_expiry(at_ms))
+        txn.event("g", "expire", key)
     return True
 
 
@@ -87,7 +90,7 @@ def _may_expire(old_ms: int, at_ms: int, conditions: frozenset[bytes]) -> bool:
 
 def expire_time(txn: Txn, key: bytes) -> int:
     """The expire-time in ms; as in Redis, -1 for a key without one and -2 for no key."""
-    meta = txn.find(key)
+    meta = txn.read(key)
     return -2 if meta is None else meta.expire_ms
 
 
@@ -97,6 +100,7 @@ def persist(txn: Txn, key: bytes) -> bool:
     if meta is None or meta.expire_ms == NO_EXPIRY:
         return False
     txn.save(key, strings.divided(txn, key, meta).with_expiry(NO_EXPIRY))
+    txn.event("g", "persist", key)
     return True
 
 

@@ -72,14 +72,15 @@ def store(txn: Txn, key: bytes, destination: bytes, plan: Plan) -> int:
     elements = [item or b"" for item in items]
     if elements:
         lists.create(txn, destination, elements)
+        txn.event("l", "sortstore", destination)
     else:
-        txn.drop(destination)
+        txn.erase(destination)
     return len(elements)
 
 
 def _chosen(txn: Txn, key: bytes, plan: Plan) -> list[bytes]:
     """The elements in their order, within the limits."""
-    meta = txn.find(key)
+    meta = txn.read(key)
     meta = None if meta is None else opened(txn, meta)
     if meta is None:
         return []

@@ -57,6 +57,8 @@ def push(
             txn.put(meta.sub + sequence(tail), elements[0])
             tail += 1
         txn.update(key, meta, (head, tail))
+        if txn.keyspace.notifies:
+            txn.event("l", "lpush" if left else "rpush", key)
         return tail - head
     txn.expect_work(added)
     if meta is not None:
@@ -76,11 +78,12 @@ def push(
     sub = meta.sub
     for place, element in zip(places, elements, strict=True):
         txn.put(sub + sequence(place), element)
+    txn.event("l", "lpush" if left else "rpush", key)
     return tail - head
 
 
-def pop(txn: Txn, key: bytes, *, left: bool) -> bytes | None:
-    """Take an element off an end; None if there is no list."""
+def pop(txn: Txn, key: bytes, *, left: bool, quiet: bool = False) -> bytes | None:
+    """Take an element off an end; None if there is no list. `quiet`: the caller tells it."""
     meta = txn.expect(key, LIST)
     if meta is None:
         return None
@@ -92,6 +95,9 @@ def pop(txn: Txn, key: bytes, *, left: bool) -> bytes | None:
         txn.drop(key, emptied=True)
     else:
         txn.update(key, meta, (head + 1, tail) if left else (head, tail - 1))
+    if quiet or not txn.keyspace.notifies:
+        return element
+    txn.removal("l", "lpop" if left else "rpop", key)
     return element
 
 
@@ -108,21 +114,28 @@ def pop_many(txn: Txn, key: bytes, wanted: int, *, left: bool) -> list[bytes] | 
     first, last = (0, wanted) if left else (total - wanted, total)
     popped = list(_between(txn, meta, first, last, reverse=not left))
     _keep(txn, key, meta, *((wanted, total) if left else (0, total - wanted)))
+    txn.removal("l", "lpop" if left else "rpop", key)
     return popped
 
 
 def move(
     txn: Txn, source: bytes, destination: bytes, *, from_left: bool, to_left: bool
 ) -> bytes | None:
-    """Take an element off one list and add it to another, or to the same; None without a source."""
+    """Take an element off one list and add it to another, or to the same; None without a source.
+
+    As in Redis, others hear of the push first.
+    """
     if txn.expect(source, LIST) is None:
         return None
     if source == destination:
-        return _rotate(txn, source, from_left, to_left)
-    txn.expect(destination, LIST)
-    element = pop(txn, source, left=from_left)
-    assert element is not None
-    push(txn, destination, (element,), left=to_left)
+        element = _rotate(txn, source, from_left, to_left)
+        txn.event("l", "lpush" if to_left else "rpush", destination)
+    else:
+        txn.expect(destination, LIST)
+        element = pop(txn, source, left=from_left, quiet=True)
+        assert element is not None
+        push(txn, destination, (element,), left=to_left)
+    txn.removal("l", "lpop" if from_left else "rpop", source)
     return element
 
 
@@ -149,6 +162,7 @@ def trim(txn: Txn, key: bytes, start: int, stop: int) -> None:
     meta = txn.expect(key, LIST)
     if meta is not None:
         _keep(txn, key, meta, *_clip(start, stop, count(meta)))
+        txn.removal("l", "ltrim", key)
 
 
 # by index
@@ -156,13 +170,13 @@ def trim(txn: Txn, key: bytes, start: int, stop: int) -> None:
 
 def length(txn: Txn, key: bytes) -> int:
     """The number of elements."""
-    meta = txn.expect(key, LIST)
+    meta = txn.look_up(key, LIST)
     return 0 if meta is None else count(meta)
 
 
 def select(txn: Txn, key: bytes, start: int, stop: int) -> tuple[int, Iterable[bytes]]:
     """(how many, elements) from `start` to `stop`, both included; negative ones count backwards."""
-    meta = txn.expect(key, LIST)
+    meta = txn.look_up(key, LIST)
     if meta is None:
         return 0, ()
     first, last = _clip(start, stop, count(meta))
@@ -205,6 +219,7 @@ def assign(txn: Txn, key: bytes, meta: Meta, index: int, element: bytes) -> None
         raise CommandError(errors.OUT_OF_RANGE)
     txn.put(row, element)
     txn.update(key, meta, meta.extra)  # see _window
+    txn.event("l", "lset", key)
 
 
 # by value
@@ -231,6 +246,7 @@ def insert(txn: Txn, key: bytes, pivot: bytes, element: bytes, *, before: bool) 
     if place is None:
         return -1
     _insert_at(txn, key, meta, place + (not before), element)
+    txn.event("l", "linsert", key)
     return count(meta) + 1
 
 
@@ -263,6 +279,7 @@ def remove(txn: Txn, key: bytes, limit: int, element: bytes) -> int:
         places.reverse()
     if places:
         _remove_at(txn, key, meta, places)
+        txn.removal("l", "lrem", key)
     return len(places)
 
 

@@ -38,17 +38,18 @@ def add(txn: Txn, key: bytes, member: bytes) -> int:
     meta = txn.expect(key, SET)
     if meta is None:
         txn.put(member_rows.begin(txn, key, SET, 1).sub + member, b"")
-        return 1
-    row = meta.sub + member
-    known = meta.extra
-    if known is not None and txn.get(row) is not None:
-        return 0
-    if SET_TIERED[meta.encoding]:
-        txn.note(meta, member)
-    txn.put(row, b"")
-    if known is None:
-        return 1
-    txn.update(key, meta, known + 1)  # type: ignore[operator]  # an int by the layout
+    else:
+        row = meta.sub + member
+        known = meta.extra
+        if known is not None and txn.get(row) is not None:
+            return 0
+        if SET_TIERED[meta.encoding]:
+            txn.note(meta, member)
+        txn.put(row, b"")
+        if known is not None:
+            txn.update(key, meta, known + 1)  # type: ignore[operator]  # an int by the layout
+    if txn.keyspace.notifies:
+        txn.event("s", "sadd", key)
     return 1
 
 
@@ -71,29 +72,34 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
             txn.pause_if_due()
     if new and counted:
         txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
+    if new:
+        txn.event("s", "sadd", key)
     return new
 
 
 def remove(txn: Txn, key: bytes, old_members: Sequence[bytes]) -> int:
     """Take members out; see `member_rows.remove`."""
-    return member_rows.remove(txn, key, txn.expect(key, SET), old_members)
+    gone = member_rows.remove(txn, key, txn.expect(key, SET), old_members)
+    if gone and txn.keyspace.notifies:
+        txn.removal("s", "srem", key)
+    return gone
 
 
 def count(txn: Txn, key: bytes) -> int:
     """The number of members."""
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     return 0 if meta is None else member_rows.count(txn, meta)
 
 
 def contains(txn: Txn, key: bytes, member: bytes) -> bool:
     """Whether it is a member."""
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     return meta is not None and txn.get(meta.sub + member) is not None
 
 
 def contains_each(txn: Txn, key: bytes, candidates: Sequence[bytes]) -> list[int]:
     """For each candidate 1 if it is a member, else 0."""
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     if meta is None:
         return [0] * len(candidates)
     sub, get = meta.sub, txn.get
@@ -102,7 +108,7 @@ def contains_each(txn: Txn, key: bytes, candidates: Sequence[bytes]) -> list[int
 
 def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
     """The number of members, and the members."""
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     if meta is None:
         return 0, ()
     if SET_TIERED[meta.encoding]:
@@ -122,6 +128,7 @@ def move(txn: Txn, source: bytes, destination: bytes, member: bytes) -> bool:
         return False
     if source != destination:
         member_rows.remove(txn, source, meta, (member,))
+        txn.removal("s", "srem", source)
         add(txn, destination, member)
     return True
 
@@ -131,13 +138,13 @@ def move(txn: Txn, source: bytes, destination: bytes, member: bytes) -> bool:
 
 def random_member(txn: Txn, key: bytes) -> bytes | None:
     """A member, or None."""
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     return None if meta is None else sampling.one(txn, meta)
 
 
 def random_members(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
     """`wanted` different members (all, if there are no more); with repeats if negative."""
-    meta = txn.expect(key, SET)
+    meta = txn.look_up(key, SET)
     return (0, ()) if meta is None else member_rows.random_members(txn, meta, wanted)
 
 
@@ -158,6 +165,8 @@ def pop(txn: Txn, key: bytes) -> bytes | None:
             txn.note(meta, member)
         txn.delete(meta.sub + member)
         member_rows.shrink(txn, key, meta, 1)
+        if txn.keyspace.notifies:
+            txn.removal("s", "spop", key)
     if is_small and thread_time() - started > SLOW_SECONDS:
         member_rows.renew(txn, key)
     return member
@@ -173,6 +182,7 @@ def pop_many(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
         txn.expect_work(total)
         popped = member_rows.each(txn, meta)
         txn.drop(key)
+        txn.removal("s", "spop", key)
         return total, popped
     chosen = list(sampling.distinct(txn, meta, wanted, total))
     if SET_TIERED[meta.encoding]:
@@ -180,6 +190,7 @@ def pop_many(txn: Txn, key: bytes, wanted: int) -> tuple[int, Iterable[bytes]]:
     for member in chosen:
         txn.delete(meta.sub + member)
     member_rows.shrink(txn, key, meta, wanted)
+    txn.removal("s", "spop", key)
     return wanted, chosen
 
 
@@ -199,7 +210,9 @@ def combined(txn: Txn, combine: Combine, keys: Sequence[bytes]) -> tuple[int, It
     return length, combine(txn, sources)
 
 
-def store_combined(txn: Txn, combine: Combine, destination: bytes, keys: Sequence[bytes]) -> int:
+def store_combined(
+    txn: Txn, combine: Combine, destination: bytes, keys: Sequence[bytes], event: str
+) -> int:
     """Make `destination` the combination, in place of whatever it was; says how many members.
 
     The new incarnation is written while the sources are read, the old one of `destination` too if
@@ -208,7 +221,7 @@ def store_combined(txn: Txn, combine: Combine, destination: bytes, keys: Sequenc
     found = iter(combine(txn, _sources(txn, keys)))
     first = next(found, None)
     if first is None:
-        txn.drop(destination)
+        txn.erase(destination)
         return 0
     meta = member_rows.begin(txn, destination, SET, 1)
     sub = meta.sub
@@ -219,6 +232,7 @@ def store_combined(txn: Txn, combine: Combine, destination: bytes, keys: Sequenc
         length += 1
     if meta.extra is not None:
         txn.save(destination, meta.with_extra(length))
+    txn.event("s", event, destination)
     return length
 
 
@@ -264,7 +278,7 @@ def difference(txn: Txn, sources: Sources) -> Iterable[bytes]:
 
 def _sources(txn: Txn, keys: Sequence[bytes]) -> Sources:
     """The sets of all keys; raises WRONGTYPE even where the result is plain without the key."""
-    return [txn.expect(key, SET) for key in keys]
+    return [txn.look_up(key, SET) for key in keys]
 
 
 def _known_count(meta: Meta) -> int:

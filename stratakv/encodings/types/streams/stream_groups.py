@@ -185,7 +185,8 @@ class Group:
 
     def see_consumer(self, name: bytes) -> Consumer:
         """The consumer has called: make it if need be, and note the time."""
-        self.add_consumer(name)
+        if self.add_consumer(name):
+            self.txn.event("t", "xgroup-createconsumer", self.key)
         consumer = self.find_consumer(name)
         assert consumer is not None
         consumer.seen_ms = self.txn.now_ms
@@ -296,7 +297,7 @@ class Group:
 
 def find(txn: Txn, key: bytes, name: bytes) -> tuple[Meta, Group] | None:
     """A stream and its group; None if there is no such stream or group."""
-    meta = txn.expect(key, STREAM)
+    meta = txn.look_up(key, STREAM)
     if meta is None:
         return None
     group = find_in(txn, key, meta, name)

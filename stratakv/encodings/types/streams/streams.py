@@ -171,8 +171,12 @@ def append(
     if meta is None:
         meta = txn.create(key, STREAM, encode_state(state))
     txn.put(entry_row(meta, number), encode_fields(fields))
+    txn.event("t", "xadd", key)
     if trim is not None:
-        meta, state = _trimmed(txn, key, meta, state, trim)
+        meta, cut = _trimmed(txn, key, meta, state, trim)
+        if cut is not state:
+            txn.event("t", "xtrim", key)
+        state = cut
     txn.update(key, meta, encode_state(state))
     return number
 
@@ -199,7 +203,7 @@ def create(txn: Txn, key: bytes, state: State = EMPTY) -> Meta:
 
 def length(txn: Txn, key: bytes) -> int:
     """The number of entries."""
-    meta = txn.expect(key, STREAM)
+    meta = txn.look_up(key, STREAM)
     return 0 if meta is None else decode_state(meta).length
 
 
@@ -280,6 +284,7 @@ def delete(txn: Txn, key: bytes, ids: Sequence[int]) -> int:
     state = _without(state, len(deleted), first)
     max_deleted = max(state.max_deleted, *deleted)
     txn.update(key, meta, encode_state(state._replace(max_deleted=max_deleted)))
+    txn.event("t", "xdel", key)
     return len(deleted)
 
 
@@ -292,6 +297,7 @@ def trim(txn: Txn, key: bytes, how: Trim) -> int:
     meta, cut = _trimmed(txn, key, meta, state, how)
     if cut is not state:
         txn.update(key, meta, encode_state(cut))
+        txn.event("t", "xtrim", key)
     return state.length - cut.length
 
 
@@ -399,3 +405,4 @@ def set_last(
         max_deleted=max_deleted or state.max_deleted,
     )
     txn.update(key, meta, encode_state(state))
+    txn.event("t", "xsetid", key)

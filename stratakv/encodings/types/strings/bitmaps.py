@@ -34,6 +34,7 @@ def set_bit(txn: Txn, key: bytes, offset: int, bit: int) -> int:
     old = bits.set_bit(value, offset, bit)
     if isinstance(value, bytearray):
         strings.change(txn, key, meta, bytes(value))
+    txn.event("$", "setbit", key)
     return old
 
 
@@ -57,11 +58,13 @@ def combine(txn: Txn, operation: bytes, target: bytes, sources: Sequence[bytes])
     size = max(map(len, values), default=0)
     result = bits.bitop(operation, values, txn.pause_if_due)
     if not size:
-        txn.drop(target)
-    elif size <= txn.keyspace.limits.piece_bytes:
+        txn.erase(target)
+        return 0
+    if size <= txn.keyspace.limits.piece_bytes:
         strings.assign(txn, target, b"".join(result))
     else:
         pieces.fill(txn, pieces.create(txn, target, size), result)
+    txn.event("$", "set", target)
     return size
 
 
@@ -70,12 +73,24 @@ def run_fields(txn: Txn, key: bytes, ops: Sequence[FieldOp]) -> list[int | None]
     meta = txn.expect(key, STRING)
     old: bytes | Pieces = b"" if meta is None else strings.opened(txn, meta)
     if all(op.action is FieldAction.GET for op in ops):
+        if meta is None:
+            txn.missed(key)
         return [bits.read_field(old, op.type, op.offset) for op in ops]
     size = max(len(old), (bits.fields_end(ops) + 7) >> 3)
     value = _editable(txn, key, meta, size, len(ops) * _FIELD_BYTES)
-    numbers = bits.bitfield(value, ops)
+    numbers, changed = bits.run_fields(value, ops)
     if isinstance(value, bytearray):
         new = bytes(value)
         if meta is None or new != old:
             strings.change(txn, key, meta, new)
+    if changed or (size > len(old) and _wrote(ops, numbers)):
+        txn.event("$", "setbit", key)
     return numbers
+
+
+def _wrote(ops: Sequence[FieldOp], numbers: Sequence[int | None]) -> bool:
+    """Whether any step wrote its field, if only what was there."""
+    return any(
+        number is not None and op.action is not FieldAction.GET
+        for op, number in zip(ops, numbers, strict=True)
+    )

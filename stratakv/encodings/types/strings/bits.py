@@ -227,8 +227,19 @@ def bitfield(value: Buffer, ops: Sequence[FieldOp]) -> list[int | None]:
     If any step writes, the value first grows to hold all written fields, as in Redis,
     even when FAIL then prevents the write.
     """
+    return run_fields(value, ops)[0]
+
+
+def run_fields(value: Buffer, ops: Sequence[FieldOp]) -> tuple[list[int | None], bool]:
+    """As `bitfield`; says too whether a field has got another number."""
     _grow(value, fields_end(ops))
-    return [_run(value, op) for op in ops]
+    numbers: list[int | None] = []
+    changed = False
+    for op in ops:
+        before = read_field(value, op.type, op.offset)
+        numbers.append(_run(value, op, before))
+        changed = changed or read_field(value, op.type, op.offset) != before
+    return numbers, changed
 
 
 def fields_end(ops: Sequence[FieldOp]) -> int:
@@ -237,8 +248,7 @@ def fields_end(ops: Sequence[FieldOp]) -> int:
     return max(writes, default=0)
 
 
-def _run(value: Buffer, op: FieldOp) -> int | None:
-    old = read_field(value, op.type, op.offset)
+def _run(value: Buffer, op: FieldOp, old: int) -> int | None:
     if op.action is FieldAction.GET:
         return old
     wanted = old + op.value if op.action is FieldAction.INCRBY else _as_set(op.type, op.value)

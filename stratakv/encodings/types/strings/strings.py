@@ -51,6 +51,7 @@ def find(txn: Txn, key: bytes) -> bytes | Pieces | None:
     """The value of a string for a reply; a huge one is still to be read."""
     meta = txn.find(key)
     if meta is None:
+        txn.missed(key)
         return None
     if meta.type != STRING:
         raise wrong_type()
@@ -79,7 +80,7 @@ def opened(txn: Txn, meta: Meta) -> bytes | Pieces:
 
 def find_opened(txn: Txn, key: bytes) -> bytes | Pieces | None:
     """As `opened`, by the key."""
-    meta = txn.expect(key, STRING)
+    meta = txn.look_up(key, STRING)
     return None if meta is None else opened(txn, meta)
 
 
@@ -103,7 +104,7 @@ def each(txn: Txn, keys: Sequence[bytes]) -> Iterator[bytes | Pieces | None]:
     for number, key in enumerate(keys):
         if not number % _BREATH_KEYS:
             txn.pause_if_due()
-        meta = txn.find(key)
+        meta = txn.read(key)
         is_string = meta is not None and meta.type == STRING
         yield value_of(txn, key, meta) if is_string else None  # type: ignore[arg-type]
 
@@ -111,7 +112,7 @@ def each(txn: Txn, keys: Sequence[bytes]) -> Iterator[bytes | Pieces | None]:
 def find_all(txn: Txn, keys: Sequence[bytes]) -> Iterable[bytes | Pieces | None]:
     """The value of each key, None for those that are absent or no strings."""
     txn.expect_work(len(keys))
-    if txn.is_long and not txn.in_unit:
+    if txn.is_long and not txn.in_unit and "m" not in txn.keyspace.notifies:
         return each(txn, keys)
     values = list(each(txn, keys))
     txn.expect_work(sum([len(value) for value in values if value is not None]) // BYTES_PER_WORK)
@@ -127,6 +128,15 @@ def assign(txn: Txn, key: bytes, value: bytes, expire_ms: int = NO_EXPIRY) -> No
         pieces.overwrite(txn, pieces.create(txn, key, len(value), expire_ms), 0, value)
 
 
+def store(txn: Txn, key: bytes, value: bytes, expire_ms: int = NO_EXPIRY) -> None:
+    """As `assign`, with the events of SET."""
+    assign(txn, key, value, expire_ms)
+    if txn.keyspace.notifies:
+        txn.event("$", "set", key)
+        if expire_ms != NO_EXPIRY:
+            txn.event("g", "expire", key)
+
+
 def assign_if(
     txn: Txn,
     key: bytes,
@@ -136,21 +146,23 @@ def assign_if(
     expire_ms: int = NO_EXPIRY,
     keeps_expiry: bool = False,
 ) -> bool:
-    """As `assign`, if the key is there (`exists`), is not, or (None) anyway; says if it did."""
+    """As `store`, if the key is there (`exists`), is not, or (None) anyway; says if it did."""
     meta = txn.find(key)
     if exists is not None and exists is (meta is None):
         return False
     if keeps_expiry and meta is not None:
-        expire_ms = meta.expire_ms
-    assign(txn, key, value, expire_ms)
+        assign(txn, key, value, meta.expire_ms)
+        txn.event("$", "set", key)
+    else:
+        store(txn, key, value, expire_ms)
     return True
 
 
 def assign_all(txn: Txn, pairs: Sequence[bytes]) -> None:
-    """Assign keys and values, which follow each other in `pairs`."""
+    """Store keys and values, which follow each other in `pairs`."""
     txn.expect_work(len(pairs) // 2)
     for at in range(0, len(pairs), 2):
-        assign(txn, pairs[at], pairs[at + 1])
+        store(txn, pairs[at], pairs[at + 1])
         if not at % _BREATH_KEYS:
             txn.pause_if_due()
 
@@ -165,9 +177,9 @@ def assign_all_if_absent(txn: Txn, pairs: Sequence[bytes]) -> bool:
 
 
 def exchange(txn: Txn, key: bytes, value: bytes) -> bytes | Pieces | None:
-    """Assign; returns the value there was."""
+    """Store; returns the value there was."""
     old = find(txn, key)
-    assign(txn, key, value)
+    store(txn, key, value)
     return old
 
 
@@ -175,15 +187,20 @@ def take(txn: Txn, key: bytes) -> bytes | Pieces | None:
     """Delete the string; returns its value."""
     value = find(txn, key)
     if value is not None:
-        txn.drop(key)
+        txn.erase(key)
     return value
 
 
 def expire(txn: Txn, key: bytes, meta: Meta, expire_ms: int) -> None:
     """Give a live key another expire-time; one that has passed deletes it."""
     if not txn.expires_after(expire_ms):
-        txn.drop(key)
-    elif meta.expire_ms != expire_ms:
+        txn.erase(key)
+        return
+    if expire_ms != NO_EXPIRY:
+        txn.event("g", "expire", key)
+    elif meta.expire_ms != NO_EXPIRY:
+        txn.event("g", "persist", key)
+    if meta.expire_ms != expire_ms:
         txn.save(key, divided(txn, key, meta).with_expiry(expire_ms))
 
 
@@ -220,6 +237,8 @@ def increment(txn: Txn, key: bytes, amount: int) -> int:
     if not INT64_MIN <= new <= INT64_MAX:
         raise CommandError(errors.OVERFLOW)
     change(txn, key, meta, b"%d" % new)
+    if txn.keyspace.notifies:
+        txn.event("$", "incrby", key)
     return new
 
 
@@ -237,6 +256,7 @@ def increment_float(txn: Txn, key: bytes, amount: bytes) -> bytes:
         raise CommandError(errors.NAN_OR_INFINITY)
     value = format_long_double(total)
     change(txn, key, meta, value)
+    txn.event("$", "incrbyfloat", key)
     return value
 
 
@@ -246,12 +266,14 @@ def increment_float(txn: Txn, key: bytes, amount: bytes) -> bytes:
 def append(txn: Txn, key: bytes, tail: bytes) -> int:
     """Add to the end; returns the new length."""
     meta = txn.expect(key, STRING)
+    size = length(meta)
     if meta is None:
         assign(txn, key, tail)
-        return len(tail)
-    size = length(meta)
-    check_length(txn, size + len(tail))
-    write(txn, key, meta, size, tail)
+    else:
+        check_length(txn, size + len(tail))
+        write(txn, key, meta, size, tail)
+    if txn.keyspace.notifies:
+        txn.event("$", "append", key)
     return size + len(tail)
 
 
@@ -263,7 +285,7 @@ def check_length(txn: Txn, size: int) -> None:
 
 def find_part(txn: Txn, key: bytes, start: int, end: int) -> bytes | Pieces:
     """GETRANGE's part: both ends included, negative ones count from the end."""
-    meta = txn.expect(key, STRING)
+    meta = txn.look_up(key, STRING)
     if meta is None:
         return b""
     first, stop = _span(length(meta), start, end)
@@ -292,6 +314,7 @@ def overwrite(txn: Txn, key: bytes, offset: int, part: bytes) -> int:
         return size
     check_length(txn, offset + len(part))
     write(txn, key, meta, offset, part)
+    txn.event("$", "setrange", key)
     return max(size, offset + len(part))
 
 
@@ -336,7 +359,7 @@ Pair = tuple[Meta | None, Meta | None]
 
 def common_pair(txn: Txn, first: bytes, second: bytes) -> Pair:
     """The two strings that an LCS compares."""
-    pair = txn.find(first), txn.find(second)
+    pair = txn.read(first), txn.read(second)
     if any(meta is not None and meta.type != STRING for meta in pair):
         raise CommandError(errors.LCS_NOT_STRINGS)
     return pair

@@ -144,7 +144,7 @@ def in_order(txn: Txn, members: Iterable[Scored]) -> tuple[int, Iterator[Scored]
 
 
 def _open(txn: Txn, key: bytes) -> Source:
-    meta = txn.find(key)
+    meta = txn.read(key)
     if meta is not None and meta.type not in (ZSET, SET):
         raise wrong_type()
     meta = None if meta is None else opened(txn, meta)

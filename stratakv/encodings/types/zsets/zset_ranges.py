@@ -12,7 +12,7 @@ from itertools import chain, dropwhile, islice, takewhile
 from typing import Final, Protocol
 
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, UNLIMITED, Txn
-from stratakv.encodings.keyspace.zset_remote import open_zset
+from stratakv.encodings.keyspace.zset_remote import look_up_zset, open_zset
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.formats import ZSET_TIERED
 from stratakv.encodings.layout.metas import Meta
@@ -266,7 +266,7 @@ class Selection:
 
 def select(txn: Txn, key: bytes, query: Query) -> Selection | None:
     """What a query finds; None if there is no such key. A long result is read as it is used."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     if meta is None:
         return None
     if txn.is_long and query.limit > ROW_BUDGET and not ZSET_TIERED[meta.encoding]:
@@ -277,7 +277,7 @@ def select(txn: Txn, key: bytes, query: Query) -> Selection | None:
 
 def count(txn: Txn, key: bytes, wanted: Range) -> int:
     """How many members a range holds."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     if meta is None:
         return 0
     if ZSET_TIERED[meta.encoding] and wanted.length(meta) is None:
@@ -287,7 +287,7 @@ def count(txn: Txn, key: bytes, wanted: Range) -> int:
     return Query(wanted).length(txn, meta)
 
 
-def remove(txn: Txn, key: bytes, wanted: Range) -> int:
+def remove(txn: Txn, key: bytes, wanted: Range, event: str) -> int:
     """Take out the members of a range; returns how many they were."""
     meta = open_zset(txn, key)
     if meta is None:
@@ -295,19 +295,22 @@ def remove(txn: Txn, key: bytes, wanted: Range) -> int:
     query = Query(wanted)
     if wanted.length(meta) == size(meta):
         txn.drop(key)
+        txn.removal("z", event, key)
         return size(meta)
     members = list(scored(meta, query.rows(txn, meta)))
-    remove_run(txn, key, meta, members)
+    if members:
+        remove_run(txn, key, meta, members)
+        txn.removal("z", event, key)
     return len(members)
 
 
 def store(txn: Txn, destination: bytes, source: bytes, query: Query) -> int:
     """Make the destination a sorted set of what the query finds; returns its size."""
-    meta = open_zset(txn, source)
+    meta = look_up_zset(txn, source)
     if meta is None:
-        txn.drop(destination)
+        txn.erase(destination)
         return 0
-    return replace(txn, destination, scored(meta, query.rows(txn, meta)))
+    return replace(txn, destination, scored(meta, query.rows(txn, meta)), "zrangestore")
 
 
 def _part(

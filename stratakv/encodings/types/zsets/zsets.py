@@ -16,7 +16,7 @@ from itertools import chain
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.keyspace.zset_remote import open_zset, prefetch
+from stratakv.encodings.keyspace.zset_remote import look_up_zset, open_zset, prefetch
 from stratakv.encodings.layout.formats import ZSET_INDEXED, ZSET_REMOTE, ZSET_TIERED
 from stratakv.encodings.layout.metas import ZSET, Meta
 from stratakv.encodings.layout.rows import LONG_MEMBER, decode_score, encode_score, index_of
@@ -150,6 +150,8 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
         _put_tiered(txn, meta, member, raw, is_new=old is None)
     else:
         txn.put(meta.order + raw + member, b"")
+    if txn.keyspace.notifies:
+        txn.event("z", "zadd", key)
     return old is None
 
 
@@ -172,6 +174,8 @@ def add(
         updated += old is not None
         txn.pause_if_due()
     editor.close()
+    if added or updated:
+        txn.event("z", "zadd", key)
     return added, updated
 
 
@@ -191,6 +195,7 @@ def increment(
     if old != score:
         editor.place(member, old, score)
         editor.close()
+        txn.event("z", "zincr", key)
     return score
 
 
@@ -209,18 +214,20 @@ def remove(txn: Txn, key: bytes, names: Iterable[bytes]) -> int:
         if score is not None:
             editor.remove(member, score)
     editor.close()
+    if editor.count != before:
+        txn.removal("z", "zrem", key)
     return before - editor.count
 
 
 def length(txn: Txn, key: bytes) -> int:
     """The number of members."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     return 0 if meta is None else size(meta)
 
 
 def scores(txn: Txn, key: bytes, names: Iterable[bytes]) -> list[float | None]:
     """The score of each member, None where there is no such member."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     if meta is not None and ZSET_REMOTE[meta.encoding]:
         names = list(names)
         prefetch(txn, meta, names)
@@ -230,7 +237,7 @@ def scores(txn: Txn, key: bytes, names: Iterable[bytes]) -> list[float | None]:
 
 def rank(txn: Txn, key: bytes, member: bytes, *, reverse: bool = False) -> int | None:
     """How many members come before this one, or after it when `reverse`."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     if meta is not None and ZSET_TIERED[meta.encoding]:
         return zset_orders.rank(txn, meta, member, reverse=reverse)
     raw = None if meta is None else txn.get(meta.sub + member)
@@ -252,6 +259,7 @@ def pop(txn: Txn, key: bytes, count: int, *, highest: bool) -> list[Scored]:
     found = zset_order.walk(txn, meta, reverse=highest, limit=count)
     popped = list(scored(meta, found))
     remove_run(txn, key, meta, popped)
+    txn.removal("z", "zpopmax" if highest else "zpopmin", key)
     return popped
 
 
@@ -267,13 +275,13 @@ def pop_first(
 
 def random_one(txn: Txn, key: bytes) -> bytes | None:
     """A random member, or None if there is no such key."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     return None if meta is None else sampling.one(txn, meta)
 
 
 def random_members(txn: Txn, key: bytes, count: int) -> tuple[int, Iterable[bytes]]:
     """(length, members): up to `count` different ones, or exactly -count with repetitions."""
-    meta = open_zset(txn, key)
+    meta = look_up_zset(txn, key)
     if meta is None or count == 0:
         return 0, ()
     if count < 0:
@@ -299,21 +307,23 @@ def scan_page(txn: Txn, key: bytes, cursor: int, wanted: int) -> tuple[int, list
 # whole sets
 
 
-def replace(txn: Txn, key: bytes, pairs: Iterable[Scored]) -> int:
+def replace(txn: Txn, key: bytes, pairs: Iterable[Scored], event: str | None = None) -> int:
     """Make the key a sorted set of these members, whatever it was; no key if there are none.
 
-    Requires: no member comes twice.
+    `event` is what that is called, if it is one. Requires: no member comes twice.
     """
     remaining = iter(pairs)
     first = next(remaining, None)
     if first is None:
-        txn.drop(key)
+        txn.erase(key)
         return 0
     editor = ZsetEditor(txn, key, None)
     editor.place(first[0], None, first[1])
     for member, score in remaining:
         editor.place(member, None, score)
     editor.close()
+    if event is not None:
+        txn.event("z", event, key)
     return editor.count
 
 
