@@ -18,9 +18,10 @@ from benchmarks.shapes import SHAPES
 from benchmarks.workloads.fairness import run_heavy
 from benchmarks.workloads.model import Case, Workload, flush
 
-pytestmark = pytest.mark.full
-
-pytestmark = pytest.mark.skipif(not shutil.which("redis-server"), reason="needs redis-server")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(not shutil.which("redis-server"), reason="needs redis-server"),
+]
 
 
 @pytest.fixture(scope="module")
