@@ -182,13 +182,23 @@ _RULE_KINDS: Final = {
 }
 
 
-def option(default: Any, kind: Kind, doc: str, *, live: bool = False, secret: bool = False) -> Any:
+def option(
+    default: Any,
+    kind: Kind,
+    doc: str,
+    *,
+    live: bool = False,
+    secret: bool = False,
+    hidden: bool = False,
+) -> Any:
     """Declare an option; a `live` one can be changed with CONFIG SET, a `secret` one is not logged.
 
-    An address is shown without its password.
+    An address is shown without its password. A `hidden` one is for those who work on StrataKV: it
+    is set by its environment variable, and shown nowhere.
     """
     return field(
-        default=default, metadata={"kind": kind, "doc": doc, "live": live, "secret": secret}
+        default=default,
+        metadata={"kind": kind, "doc": doc, "live": live, "secret": secret, "hidden": hidden},
     )
 
 
@@ -291,21 +301,29 @@ class Options:
         "warning", _one_of("debug", "info", "warning", "error"), "how much is logged", live=True
     )
     log_format: str = option("text", _one_of("text", "json"), "how log lines look")
+    debug_invariants: bool = option(
+        False,
+        YES_NO,
+        "look at the invariants after each turn, and stop at a broken one",
+        hidden=True,
+    )
     policies: tuple[PolicyRule, ...] = ()
     config: str = ""
     """The file that was read, if any."""
 
 
-def declared() -> dict[str, Field[Any]]:
+def declared(*, with_hidden: bool = False) -> dict[str, Field[Any]]:
     """The options by their hyphenated names."""
     return {
-        entry.name.replace("_", "-"): entry for entry in fields(Options) if "kind" in entry.metadata
+        entry.name.replace("_", "-"): entry
+        for entry in fields(Options)
+        if "kind" in entry.metadata and (with_hidden or not entry.metadata["hidden"])
     }
 
 
 def parse(name: str, text: str, source: str = "") -> Any:
     """The value of an option out of its text; raises `BadOption`."""
-    kind: Kind = declared()[name].metadata["kind"]
+    kind: Kind = declared(with_hidden=True)[name].metadata["kind"]
     try:
         return kind.parse(text)
     except (ValueError, KeyError):
@@ -355,7 +373,7 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
     Others are left alone: orchestrators set such names for a service that is called stratakv.
     """
-    known = {_variable(name) for name in declared()}
+    known = {_variable(name) for name in declared(with_hidden=True)}
     strangers = [name for name in environment if name.startswith(PREFIX) and name not in known]
     for name in strangers:
         nearest = _nearest(name.removeprefix(PREFIX), _stems(known), MISSPELT)
@@ -400,7 +418,7 @@ def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | 
         options.policies = tuple(_read_rules(entries.pop("policy", []), file, lines))
         for name, text in _texts(entries, file):
             texts[name] = (text, f"in {file}")
-    for name in declared():
+    for name in declared(with_hidden=True):
         variable = _variable(name)
         if variable in environment:
             texts[name] = (environment[variable], f"from {variable}")

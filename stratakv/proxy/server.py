@@ -32,6 +32,7 @@ from stratakv.proxy.jobs.tier_control import TierControl
 from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.dispatch import Dispatcher
+from stratakv.proxy.run.invariants import Invariants
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
@@ -116,6 +117,8 @@ class Server:
         self.password = options.requirepass.encode()
         self.settings = Settings(options, self._setting_changed)
         self.last_save = int(time.time())
+        if options.debug_invariants:
+            Invariants(self).watch()
 
     # listening
 

@@ -21,8 +21,9 @@ from tests.harness.wire import WireClient
 ROOT = Path(__file__).resolve().parents[2]
 SERVER_PYTHON = os.environ.get("STRATAKV_PYTHON", sys.executable)
 """Whose StrataKV is tested: `make test-compiled` names an interpreter with the compiled one."""
-FRUGAL = {"STRATAKV_DISK_RESERVE_BYTES": "1mb"}
-"""Hundreds of data directories lie about after a run: each with a small reserve."""
+TESTED = {"STRATAKV_DISK_RESERVE_BYTES": "1mb", "STRATAKV_DEBUG_INVARIANTS": "yes"}
+"""Hundreds of data directories lie about after a run: each with a small reserve. A server that
+breaks an invariant ends at once, and says which."""
 
 
 class StartError(AssertionError):
@@ -159,7 +160,7 @@ class StrataServer(Process):
 
     def start(self) -> Self:
         seen = len(self.output())
-        self._spawn(self._argv(), {**FRUGAL, **os.environ, **self.env})
+        self._spawn(self._argv(), {**TESTED, **os.environ, **self.env})
         ready = self._ready_line(seen)
         self.port = self._number("port", ready)
         self.http_port = self._number("http_port", ready)

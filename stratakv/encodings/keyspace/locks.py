@@ -8,6 +8,10 @@ Invariants
 2. A lock is given back once, by its owner: nobody else has the object.
 3. What names no keys is either NOTHING, which needs no lock, or EVERYTHING, which overlaps with any
    other lock. There is no third meaning.
+4. What is held or waited for is counted by name, exactly: `blocks` looks at nothing else.
+
+Nothing of it is stored: after a crash there are no locks, and what their owners wrote is either
+published or invisible (see long_txn.py).
 """
 
 from collections.abc import Callable, Collection
@@ -156,6 +160,22 @@ class KeyLocks:
         else:
             self._all.remove(lock.claim)
 
+    @property
+    def held(self) -> Collection["Lock"]:
+        """The locks that somebody has."""
+        return self._held.keys()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError for a broken one."""
+        taken, counted = _Union(), _Union()
+        for lock in self._held:
+            assert not taken.overlaps(lock.claim), "locks 1: two held locks overlap"
+            taken.add(lock.claim)
+        for lock in (*self._held, *self._waiting):
+            assert lock.claim, "locks 3: a lock on nothing"
+            counted.add(lock.claim)
+        assert counted == self._all, "locks 4: the count by name is wrong"
+
     def is_waiting(self, lock: Lock) -> bool:
         """Whether a lock is not granted yet."""
         return lock in self._waiting
@@ -174,6 +194,13 @@ class _Union:
 
     def __bool__(self) -> bool:
         return bool(self._names or self._everything)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Union):
+            return NotImplemented
+        return self._names == other._names and self._everything == other._everything
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
 
     def add(self, added: Claim) -> None:
         """Put a claim in."""

@@ -135,10 +135,12 @@ class Session:
             self.marks.append(len(self.out))
 
     def answer_later(self, value: Reply) -> None:
-        """The end of a wait that set `waiting`: reply, and go on with what came meanwhile."""
+        """The end of a wait for an answer: reply, and go on with what came meanwhile."""
+        pipelines = self.server.dispatcher.pipelines
+        pipelines.answered(self)
         self.reply(value)
         self.server.turns.touch(self)
-        self.server.dispatcher.pipelines.resume(self)
+        pipelines.resume(self)
 
     def reset(self) -> None:
         """RESET: everything that commands set, as at the start."""

@@ -158,7 +158,7 @@ def _database(session: Session, text: bytes, message: bytes) -> int:
 @command("SAVE", "admin noscript no_async_loading no_multi")
 def save(session: Session) -> Reply:
     """Put everything on stable storage, then answer."""
-    session.waiting = True
+    session.server.dispatcher.pipelines.await_answer(session)
     _save(session.server, lambda failure: session.answer_later(failure or OK))
     return NO_REPLY
 

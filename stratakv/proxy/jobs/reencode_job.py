@@ -34,6 +34,8 @@ class Reencoding:
         self.version = version
         self.seen = self.changed = self.failed = 0
         self.running = True
+        self.lock: Lock | None = None
+        """What it has locked at this moment."""
 
     def start(self) -> None:
         """Work in slices from the next turn on."""
@@ -76,11 +78,10 @@ class Reencoding:
 
     def _change(self, key: bytes) -> None:
         dispatcher = self._server.dispatcher
-        held: list[Lock] = []
 
         def acquire(resume: Callable[[], None]) -> None:
             def start(lock: Lock) -> None:
-                held.append(lock)
+                self.lock = lock
                 resume()
 
             dispatcher.lock_waits.locks.acquire(claim([key]), start)
@@ -93,7 +94,9 @@ class Reencoding:
             self.failed += 1
             log.warning("%s was not re-encoded: %s", _shown(key), error)
         finally:
-            held[0].release()
+            lock, self.lock = self.lock, None
+            assert lock is not None
+            lock.release()
 
     def _reencode(self, key: bytes) -> bool:
         server = self._server

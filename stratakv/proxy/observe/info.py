@@ -98,7 +98,7 @@ def _clients(server: "Server") -> Fields:
         "maxclients": server.options.maxclients,
         "client_recent_max_input_buffer": max((s.connection.unparsed for s in sessions), default=0),
         "client_recent_max_output_buffer": max((s.connection.unsent for s in sessions), default=0),
-        "blocked_clients": len(server.dispatcher.blocked) + server.dispatcher.guards.held,
+        "blocked_clients": len(server.dispatcher.blocked) + len(server.dispatcher.guards.held),
         "waiting_clients": sum(session.waiting for session in sessions),
         "tracking_clients": 0,
         "clients_in_timeout_table": server.dispatcher.blocked.timed,

@@ -12,5 +12,6 @@
     cache_reads    a command that the tier answers
     blocking       clients that wait for a key
     unblocking     their command, run again
+    invariants     what has to hold between two turns, looked at in the tests
     busy           scripts that keep writers waiting
 """

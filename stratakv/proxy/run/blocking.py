@@ -3,6 +3,10 @@
 A handler that finds nothing raises `WouldBlock`. The client is parked; when a command changes one
 of its keys, the client is served before any other command runs: by the function that it left for
 that, or else by the same handler. Whoever waited longest for a key is served first.
+
+Invariants
+1. A parked client is found by itself and by each key that it waits for.
+2. Nothing is kept of a client that no longer waits, and no key is listened to for nobody.
 """
 
 import asyncio
@@ -104,6 +108,20 @@ class BlockedClients:
 
     def __len__(self) -> int:
         return len(self._by_session)
+
+    def waiting(self) -> list["Session"]:
+        """The clients that are parked."""
+        return [blocked.session for blocked in self._by_session.values()]
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError for a broken one."""
+        for blocked in self._by_session.values():
+            assert all(
+                self._by_place[place].get(blocked.session.id) is blocked for place in blocked.places
+            ), "blocking 1: a client is not known at a key that it waits for"
+        for waiting in self._by_place.values():
+            assert waiting, "blocking 2: a key is listened to that nobody waits for"
+            assert all(map(self.is_parked, waiting.values())), "blocking 2: a client is left behind"
 
     @property
     def timed(self) -> int:

@@ -57,7 +57,7 @@ class CacheRead:
 
     def ask(self, requests: tuple[CacheRequest, ...]) -> None:
         """Send requests; the client waits, the others do not."""
-        self._session.waiting = True
+        self._dispatcher.pipelines.await_answer(self._session)
         self._asked = requests
         self._replies = [None] * len(requests)
         self._left = len(requests)
@@ -75,6 +75,7 @@ class CacheRead:
         """All replies are there: run the command again."""
         session = self._session
         self._answers[self._asked] = self._replies
+        self._dispatcher.pipelines.answered(session)
         if session.closing:
             self._dispatcher.pipelines.resume(session)
             return

@@ -3,6 +3,15 @@
 `run` takes the requests of one client in order. The normal state costs one look-up, one arity test
 and one test of the guards; whatever is unusual about the client or the server is a guard bit, and
 is looked into only when one is set.
+
+Promises
+1. Requests of a client run in order, and each gets one reply, or none if CLIENT REPLY says so.
+2. A handler runs to its end or changes nothing. Between two commands every Txn of the server is
+   clean: nothing of one command is seen by the next.
+3. Only the handler that runs writes to the shared Txns. It never waits: what has to is set aside
+   (blocked, long, or asking the cache) and begins anew.
+4. A key that has changed is offered to those who wait for it before another command runs.
+5. A failure of a command is a reply, never the end of the connection.
 """
 
 import asyncio
@@ -64,7 +73,7 @@ class Dispatcher:
             for spelling in (name, name.upper(), name.capitalize())
         }
         self.pipelines = Pipelines(loop, turns, self.run)
-        self.guards = Guards(loop, self.pipelines.resume)
+        self.guards = Guards(loop, self.pipelines.resume_soon)
         self.lock_waits = LockWaits(loop, self.guards)
         self.running = Running(stats, self.guards, self.lock_waits.check_cover)
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
@@ -310,10 +319,7 @@ class Dispatcher:
 
         wanted = claim_of(session, entry, request)
         may_refuse = not self.is_parked(session)
-        if not self.lock_waits.until_free(wanted, resume, refuse if may_refuse else None):
-            return False
-        session.waiting = True
-        return True
+        return self.lock_waits.until_free(session, wanted, resume, refuse if may_refuse else None)
 
     @property
     def slices(self) -> Slices:

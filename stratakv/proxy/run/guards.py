@@ -29,9 +29,11 @@ READY: Final = 16
 class Guards:
     """The bits, and the states behind them: a pause, the monitors, a store that refuses writes."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, resume: Callable[[Session], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, resume_soon: Callable[[Session], None]
+    ) -> None:
         self._loop = loop
-        self._resume = resume
+        self._resume_soon = resume_soon
         self.bits = 0
         self.refusal = ""
         """Why the store refuses writes."""
@@ -50,9 +52,9 @@ class Guards:
         self._paused.append(session)
 
     @property
-    def held(self) -> int:
-        """How many clients wait for the end of a pause."""
-        return len(self._paused)
+    def held(self) -> list[Session]:
+        """The clients that wait for the end of a pause."""
+        return self._paused
 
     def is_held(self, session: Session) -> bool:
         """Whether a session waits for the end of a pause."""
@@ -86,7 +88,7 @@ class Guards:
         self._paused_until = 0.0
         paused, self._paused = self._paused, []
         for session in paused:
-            self._loop.call_soon(self._resume, session)
+            self._resume_soon(session)
 
     def lock(self, exist: bool) -> None:
         """Whether there are locks on keys from now on."""

@@ -25,28 +25,50 @@ class LockWaits:
     def __init__(self, loop: asyncio.AbstractEventLoop, guards: Guards) -> None:
         self.locks = KeyLocks(loop.call_soon, guards.lock)
         self.busy = BusyScripts(loop, self.locks)
+        self._sessions: dict[Lock, Session] = {}
+        """Who waits until keys are free."""
 
-    def until_free(self, wanted: Claim, go_on: Callable[[], None], refuse: Refuse | None) -> bool:
-        """Call `go_on` once nobody has any of it; False if that is so now, and nobody is called.
+    def until_free(
+        self,
+        session: Session,
+        wanted: Claim,
+        go_on: Callable[[], None],
+        refuse: Refuse | None,
+    ) -> bool:
+        """Let a client wait, and call `go_on` once nobody has any of it; False if that is so now.
 
         `refuse` is called instead if a script becomes busy meanwhile.
         """
         if not self.locks.blocks(wanted):
             return False
-        self._await(self.locks.wait, wanted, lambda lock: go_on(), refuse)
+        session.waiting = True
+
+        def start(lock: Lock) -> None:
+            del self._sessions[lock]
+            go_on()
+
+        def turn_away(failure: CommandError) -> None:
+            del self._sessions[lock]
+            assert refuse is not None
+            refuse(failure)
+
+        lock = self._ask(self.locks.wait, wanted, start, turn_away if refuse is not None else None)
+        self._sessions[lock] = session
         return True
 
     def acquire(self, wanted: Claim, go_on: Callable[[Lock], None], refuse: Refuse) -> None:
         """Call `go_on` with the lock once all of it is ours, or `refuse` as above."""
-        self._await(self.locks.acquire, wanted, go_on, refuse)
+        self._ask(self.locks.acquire, wanted, go_on, refuse)
 
-    def _await(
+    def _ask(
         self,
         ask: Callable[[Claim, Callable[[Lock], None]], Lock],
         wanted: Claim,
         go_on: Callable[[Lock], None],
         refuse: Refuse | None,
-    ) -> None:
+    ) -> Lock:
+        """Ask for a lock; whichever is called, the other will not be."""
+
         def start(lock: Lock) -> None:
             self.busy.goes_on(lock)
             go_on(lock)
@@ -54,6 +76,11 @@ class LockWaits:
         lock = ask(wanted, start)
         if refuse is not None:
             self.busy.waits(lock, refuse)
+        return lock
+
+    def waiting(self) -> list[Session]:
+        """The clients that wait until keys are free."""
+        return list(self._sessions.values())
 
     def release(self, lock: Lock) -> None:
         """The owner of a lock has come to its end, and gives it back."""

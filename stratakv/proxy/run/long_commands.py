@@ -1,6 +1,15 @@
 """Long commands: the same handler over a snapshot, in slices, from its start to its reply.
 
 See slices.py for the slices and encodings/keyspace/long_txn.py for what the operation sees.
+
+Invariants
+1. A long writer has locked all that it touches before its snapshot is taken, and what was decided
+   before is in the engine by then: nobody else changes those keys until it has published.
+2. It publishes once, in a commit of its own. A crash before leaves none of it but rows that `g#`
+   rows give to the reclaimer, a crash after all of it.
+3. Its lock is given back once: when it has published, before its reply is sent, or at its end.
+4. Its client waits from its start to its end, and goes on then, whatever happens.
+5. A lock that a long command has is of one that still runs.
 """
 
 from functools import partial
@@ -25,16 +34,15 @@ if TYPE_CHECKING:
 
 
 class LongCommands:
-    """Begins long commands, each with its lock and over what is committed, and sees to their end.
-
-    1. A long writer has locked all that it touches before its snapshot is taken.
-    2. Its lock is given back once, before its reply is sent or at its end.
-    """
+    """Begins long commands, each with its lock, over what is committed, and sees to their end."""
 
     def __init__(self, dispatcher: "Dispatcher", turns: Turns) -> None:
         self._dispatcher = dispatcher
         self._turns = turns
         self._lock_waits = dispatcher.lock_waits
+        self._sessions: dict[int, Session] = {}
+        """Clients whose command waits for its lock, or runs."""
+        self._tasks: dict[LongCommand, None] = {}
 
     def start(
         self, session: Session, entry: Command, request: Request, *, widely: bool = False
@@ -45,6 +53,7 @@ class LongCommands:
         """
         dispatcher = self._dispatcher
         session.waiting = True
+        self._sessions[session.id] = session
         dispatcher.stats.long_commands += 1
         wanted = EVERYTHING if widely else claim_of(session, entry, request)
         if not wanted:
@@ -52,6 +61,7 @@ class LongCommands:
             return
 
         def refuse(failure: CommandError) -> None:
+            del self._sessions[session.id]
             dispatcher.reject(session, entry, failure)
             dispatcher.pipelines.resume_soon(session)
 
@@ -59,6 +69,7 @@ class LongCommands:
 
     def _begin(self, session: Session, entry: Command, request: Request, lock: Lock | None) -> None:
         task = LongCommand(self._dispatcher, session, entry, request, lock)
+        self._tasks[task] = None
         if lock is not None and "unit" in entry.traits:
             server = session.server
             self._lock_waits.busy.began(
@@ -71,6 +82,7 @@ class LongCommands:
     def end(self, task: "LongCommand") -> None:
         """A long command has ended: give its lock back and go on with its client."""
         dispatcher, session = self._dispatcher, task.session
+        del self._tasks[task], self._sessions[session.id]
         self.unlock(task)
         if task.is_uncovered:
             self.start(session, task.entry, task.request, widely=True)
@@ -88,6 +100,14 @@ class LongCommands:
         lock, task.lock = task.lock, None
         if lock is not None:
             self._lock_waits.release(lock)
+
+    def waiting(self) -> list[Session]:
+        """The clients that wait for the end of their long command."""
+        return list(self._sessions.values())
+
+    def locks(self) -> set[Lock]:
+        """The locks that long commands have."""
+        return {task.lock for task in self._tasks if task.lock is not None}
 
 
 class LongCommand:

@@ -4,6 +4,9 @@
    to the end of its backlog.
 2. Who waits in line with a pipeline goes on in the order of arrival, for the time of a turn.
 3. A single request never waits in line.
+4. A client that waits is known to whoever will resume it, and to nobody else: this line, those
+   resumed after this round of events, those who wait for an answer, blocked clients, a pause, the
+   locks, or a long command. One that does not wait is known to none of them.
 """
 
 import asyncio
@@ -31,6 +34,8 @@ class Pipelines:
         self._run = run
         self._line: deque[Session] = deque()
         """In the order in which they go on."""
+        self._soon: dict[int, Session] = {}
+        self._awaiting: dict[int, Session] = {}
 
     def receive(self, session: Session, requests: list[Request]) -> None:
         """Run what has arrived, unless it is a pipeline and others are first in line.
@@ -69,7 +74,25 @@ class Pipelines:
 
     def resume_soon(self, session: Session) -> None:
         """Go on with a session's backlog after this round of events."""
-        self._loop.call_soon(self.resume, session)
+        self._soon[session.id] = session
+        self._loop.call_soon(self._resume_now, session)
+
+    def _resume_now(self, session: Session) -> None:
+        self._soon.pop(session.id, None)
+        self.resume(session)
+
+    def await_answer(self, session: Session) -> None:
+        """Let a client wait until `answered`: somebody else works on its command."""
+        session.waiting = True
+        self._awaiting[session.id] = session
+
+    def answered(self, session: Session) -> None:
+        """The wait for an answer is over; what follows is the caller's task."""
+        self._awaiting.pop(session.id, None)
+
+    def waiting(self) -> list[Session]:
+        """All that wait here: in line, to be resumed soon, or for an answer."""
+        return [*self._line, *self._soon.values(), *self._awaiting.values()]
 
     def resume(self, session: Session) -> None:
         """Go on with the backlog of a session that waited."""

@@ -3,6 +3,12 @@
 All that pause share one slice a turn, so however many run, others wait two milliseconds at most.
 Those that begin or were waiting (for a reply of Redis, say) are mostly short: in a turn as many of
 them run as fit into a millisecond, so that what they ask leaves together.
+
+Invariants, between two turns
+1. Work that is not ended either has its place in one of the two queues, once, or waits for a
+   callback that puts it there.
+2. While a queue has work, a step is on its way.
+3. Work runs in the loop's thread, and in nobody's middle: it is switched to from the loop alone.
 """
 
 import asyncio
@@ -100,6 +106,13 @@ class Slices:
             self._scheduled = bool(self._ready or self._awake)
             if self._scheduled:
                 self._loop.call_soon(self._step)
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError for a broken one."""
+        queued = [*self._ready, *self._awake]
+        assert len(queued) == len(set(queued)), "slices 1: work is queued twice"
+        assert self._works.issuperset(queued), "slices 1: work is queued that has ended"
+        assert self._scheduled or not queued, "slices 2: work is queued, and no step will come"
 
     def _switch(self, work: greenlet) -> None:
         work.parent = getcurrent()

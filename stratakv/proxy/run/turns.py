@@ -3,6 +3,15 @@
 The first event of a turn reads the clock and schedules the turn's end; at the end, everything that
 was written is one engine batch, and the replies leave when it is through. A connection whose
 commands touched no key does not wait for somebody else's commit.
+
+Invariants, between two turns
+1. No session has output or writes that no turn will see to: who is touched has an open turn.
+2. Replies are held only while a batch is under way: its end commits what was collected meanwhile.
+3. A reply whose write is not in the engine has not left, and its place is marked; no mark is behind
+   the end of the output.
+
+A crash leaves the batches that were written, whole ones, in order; whoever had a reply of a write
+finds the write there.
 """
 
 import asyncio
@@ -49,6 +58,8 @@ class Turns:
         """When the turn began, by the monotonic clock."""
         self.commit_seconds = 0.0
         self.commits = 0
+        self.checks: list[Callable[[], None]] = []
+        """What to look at after each turn, if anything; see invariants.py."""
 
     def touch(self, session: Session) -> None:
         """The session has output, or writes: see to it at the end of this turn."""
@@ -61,7 +72,7 @@ class Turns:
         self.open = True
         self.moment = time.monotonic()
         self.keyspace.clock.tick()
-        self._loop.call_soon(self.end)
+        self._loop.call_soon(self._end_and_check if self.checks else self.end)
 
     def begin_background(self) -> None:
         """Work of the server's own follows: it belongs to a turn like any other."""
@@ -88,6 +99,21 @@ class Turns:
         elif len(self._store.pending) > PENDING_ROWS:
             for session, _, _ in self._held:
                 session.connection.pause_for_commit()
+
+    def _end_and_check(self) -> None:
+        self.end()
+        for check in self.checks:
+            check()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError for a broken one."""
+        assert self.open or not self._active, "turns 1: sessions were touched outside of a turn"
+        waits = bool(self._held or self._after_commit)
+        assert self._store.busy or not waits, "turns 2: replies are held, and no batch is under way"
+        for session, out, marks in self._held:
+            assert session.held > 0, "turns 2: a session does not know of its held replies"
+            assert marks == sorted(set(marks)), "turns 3: a reply is marked twice"
+            assert not marks or marks[-1] < len(out), "turns 3: a mark is behind the output"
 
     def flush_now(self, then: Callable[[], None]) -> None:
         """Commit everything decided so far; `then` runs when it is in the engine."""

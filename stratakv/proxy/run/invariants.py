@@ -1,0 +1,96 @@
+"""Invariants of the running server, looked at after each turn if `debug-invariants` is on.
+
+Each owner states its own and checks them (`check_invariants`); here are those that need several.
+One that does not hold is logged with its number, and the server ends at once: whatever it would do
+next rests on it.
+"""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from stratakv.encodings.keyspace.txn import NO_ANSWERS, Txn
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
+
+log = logging.getLogger("stratakv")
+
+BROKEN_EXIT: Final = 70
+"""The exit code of a server that has broken an invariant: EX_SOFTWARE."""
+
+
+class Invariants:
+    """Has the invariants checked at the end of each turn."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+
+    def watch(self) -> None:
+        """Look from the next turn on. More can be added to `Turns.checks`, with `guarded`."""
+        server, dispatcher = self._server, self._server.dispatcher
+        server.turns.checks += map(
+            guarded,
+            (
+                server.turns.check_invariants,
+                server.slices.check_invariants,
+                dispatcher.lock_waits.locks.check_invariants,
+                dispatcher.blocked.check_invariants,
+                self._check_txns,
+                self._check_owners,
+                self._check_waiting,
+            ),
+        )
+
+    def _check_txns(self) -> None:
+        for txn in self._server.txns:
+            assert _is_clean(txn), f"dispatch 2: the Txn of database {txn.db.index} is not clean"
+
+    def _check_owners(self) -> None:
+        server = self._server
+        owned = server.dispatcher.long_commands.locks()
+        if server.reencoding is not None and server.reencoding.lock is not None:
+            owned.add(server.reencoding.lock)
+        held = server.dispatcher.lock_waits.locks.held
+        assert owned == set(held), "long commands 5: a lock is held by nobody who runs"
+
+    def _check_waiting(self) -> None:
+        dispatcher = self._server.dispatcher
+        known = Counter(
+            session.id
+            for owner in (
+                dispatcher.pipelines.waiting(),
+                dispatcher.blocked.waiting(),
+                dispatcher.guards.held,
+                dispatcher.lock_waits.waiting(),
+                dispatcher.long_commands.waiting(),
+            )
+            for session in owner
+        )
+        for session in self._server.sessions.values():
+            if not session.closing:
+                assert known[session.id] == session.waiting, (
+                    f"pipelines 4: client {session.id} is known to {known[session.id]} who would"
+                    f" resume it, and {'waits' if session.waiting else 'does not wait'}"
+                )
+
+
+def _is_clean(txn: Txn) -> bool:
+    """Whether nothing is left of the last command."""
+    left = (txn.metas, txn.rows, txn.siblings, txn.changes, txn.live_change, txn.expiring_change)
+    return not any(left) and txn.later is None and not txn.in_unit and txn.answers is NO_ANSWERS
+
+
+def guarded(check: Callable[[], None]) -> Callable[[], None]:
+    """A check that ends the server if it fails."""
+
+    def look() -> None:
+        try:
+            check()
+        except AssertionError as broken:
+            log.critical("an invariant is broken, %s", broken, exc_info=broken)
+            os._exit(BROKEN_EXIT)
+
+    return look
