@@ -116,6 +116,37 @@ async def test_replies_wait_for_the_commit_and_others_do_not(table: Table) -> No
     assert writer.connection.sent == [b"+OK\r\n"]
 
 
+def read(table: Table, session: Any) -> None:
+    """What the dispatcher does for a GET."""
+    table.turns.touch(session)
+    session.needs_commit = True
+    session.out.append(b"$-1\r\n")
+
+
+async def test_a_reply_held_behind_the_batch_of_a_long_command_leaves_with_it(table: Table) -> None:
+    reader = table.client()
+    table.gate.opened.clear()
+    table.store.submit({b"row": b"of a long command"}, lambda error: None)
+    read(table, reader)
+    await turn()
+    assert reader.connection.sent == []
+    table.gate.opened.set()
+    table.posted.run(2)
+    assert reader.connection.sent == [b"$-1\r\n"]
+    table.turns.check_invariants()
+
+
+async def test_a_flush_behind_the_batch_of_a_long_command_ends_with_it(table: Table) -> None:
+    ended: list[bool] = []
+    table.gate.opened.clear()
+    table.store.submit({b"row": b"of a long command"}, lambda error: None)
+    table.turns.flush_now(lambda: ended.append(True))
+    assert not ended
+    table.gate.opened.set()
+    table.posted.run(2)
+    assert ended == [True]
+
+
 async def test_while_a_batch_is_under_way_the_next_collects_several_turns(table: Table) -> None:
     writer = table.client()
     table.gate.opened.clear()

@@ -6,7 +6,8 @@ commands touched no key does not wait for somebody else's commit.
 
 Invariants, between two turns
 1. No session has output or writes that no turn will see to: who is touched has an open turn.
-2. Replies are held only while a batch is under way: its end commits what was collected meanwhile.
+2. Replies are held only while a commit of the turns is under way in the store: at its end, what was
+   collected meanwhile is committed, or released.
 3. A reply whose write is not in the engine has not left, and its place is marked; no mark is behind
    the end of the output.
 
@@ -53,6 +54,9 @@ class Turns:
         self._active: dict[int, Session] = {}
         self._held: Held = []
         self._after_commit: list[Callable[[], None]] = []
+        self._underway = False
+        """Whether a commit of ours is. Long commands have batches of their own in the store, at
+        whose end nobody thinks of the replies that are held here."""
         self.open = False
         self.moment = 0.0
         """When the turn began, by the monotonic clock."""
@@ -94,7 +98,7 @@ class Turns:
                 self._hold(session)
             else:
                 session.connection.flush()
-        if not self._store.busy:
+        if not self._underway:
             self._commit()
         elif len(self._store.pending) > PENDING_ROWS:
             for session, _, _ in self._held:
@@ -109,7 +113,8 @@ class Turns:
         """Raise AssertionError for a broken one."""
         assert self.open or not self._active, "turns 1: sessions were touched outside of a turn"
         waits = bool(self._held or self._after_commit)
-        assert self._store.busy or not waits, "turns 2: replies are held, and no batch is under way"
+        assert self._underway or not waits, "turns 2: replies are held, and no commit is under way"
+        assert self._store.busy or not self._underway, "turns 2: a commit has not ended"
         for session, out, marks in self._held:
             assert session.held > 0, "turns 2: a session does not know of its held replies"
             assert marks == sorted(set(marks)), "turns 3: a reply is marked twice"
@@ -118,7 +123,7 @@ class Turns:
     def flush_now(self, then: Callable[[], None]) -> None:
         """Commit everything decided so far; `then` runs when it is in the engine."""
         self._after_commit.append(then)
-        if not self._store.busy:
+        if not self._underway:
             self._commit()
 
     def _hold(self, session: Session) -> None:
@@ -133,8 +138,10 @@ class Turns:
         held, self._held = self._held, []
         then, self._after_commit = self._after_commit, []
         started = time.perf_counter()
+        self._underway = True
 
         def done(error: StoreUnavailable | None) -> None:
+            self._underway = False
             self.commits += 1
             self.commit_seconds += time.perf_counter() - started
             if error is not None:
@@ -142,10 +149,14 @@ class Turns:
             self._release(held)
             for callback in then:
                 callback()
-            if not self._store.busy and (self._held or self._after_commit):
+            if not self._underway and (self._held or self._after_commit):
                 self._commit()
 
-        self.keyspace.commit(done)
+        try:
+            self.keyspace.commit(done)
+        except BaseException:
+            self._underway = False  # a bug, but the next turn may be without it
+            raise
 
     def _release(self, held: Held) -> None:
         for session, out, _ in held:
