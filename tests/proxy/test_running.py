@@ -125,3 +125,11 @@ async def test_a_write_that_is_refused_while_queueing_aborts_exec(session: Sessi
     replies = run(session, "MULTI", "SET a 1", "EXEC")
     assert replies[1].startswith(b"-MISCONF ")
     assert replies[2] == b"-EXECABORT Transaction discarded because of previous errors.\r\n"
+
+
+async def test_exec_looks_at_watched_keys_whatever_is_left_of_a_budget(session: Session) -> None:
+    run(session, "SELECT 1", "SET watched 1", "WATCH watched", "SELECT 0", "MULTI", "PING")
+    session.server.keyspace.commit(lambda error: None)
+    session.server.keyspace.databases[1].forget()  # it has to be read from the store
+    session.server.txns[1].budget = 0  # somebody else's command took long
+    assert run(session, "EXEC") == [b"*1\r\n+PONG\r\n"]
