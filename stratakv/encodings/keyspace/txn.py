@@ -9,7 +9,7 @@ and the dispatcher runs the same function again over a `LongTxn`, which can paus
 long_txn.py). An operation is therefore pure until it returns.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -45,7 +45,17 @@ class Unanswered(TooLong):
         self.requests = requests
 
 
-NO_ANSWERS: Final[Mapping[tuple[CacheRequest, ...], list[Any]]] = {}
+class CacheAnswers:
+    """What the cache has replied to one command, which is run again with it; lives as long."""
+
+    __slots__ = ("mark", "replies", "tallies")
+
+    def __init__(self, mark: int) -> None:
+        self.mark = mark
+        """Changes up to this number were in the store when the cache was asked."""
+        self.replies: dict[tuple[CacheRequest, ...], list[Any]] = {}
+        self.tallies: dict[str, EntryKind] = {}
+        """Hits and misses, to be counted if the command succeeds with these answers."""
 
 
 class Txn:
@@ -72,12 +82,8 @@ class Txn:
         """Whether several commands share this Txn: then the cache, which is ahead, is not asked."""
         self.changes: Changes | None = None
         """What was done to keys that have entries in the Redis tier."""
-        self.answers = NO_ANSWERS
-        """What the cache has replied to this command, when it is run again."""
-        self.mark = 0
-        """Changes up to this number were in the store when the cache was asked."""
-        self.tallies: dict[str, EntryKind] = {}
-        """Hits and misses, to be counted if the command succeeds in this Txn."""
+        self.answers: CacheAnswers | None = None
+        """What the cache has replied to the command that runs; who gives them takes them away."""
 
     # keys
 
@@ -355,7 +361,7 @@ class Txn:
     def ask(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
         """The cache's replies, None for a bypass. A Txn cannot wait for them: see CacheRead."""
         asked = tuple(requests)
-        found = self.answers.get(asked)
+        found = self.answers.replies.get(asked) if self.answers is not None else None
         if found is None:
             raise Unanswered(asked)
         return found

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from stratakv.encodings.keyspace.txn import NO_ANSWERS, Txn
+from stratakv.encodings.keyspace.txn import Txn
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -80,7 +80,7 @@ class Invariants:
 def _is_clean(txn: Txn) -> bool:
     """Whether nothing is left of the last command."""
     left = (txn.metas, txn.rows, txn.siblings, txn.changes, txn.live_change, txn.expiring_change)
-    return not any(left) and txn.later is None and not txn.in_unit and txn.answers is NO_ANSWERS
+    return not any(left) and txn.later is None and not txn.in_unit and txn.answers is None
 
 
 def guarded(check: Callable[[], None]) -> Callable[[], None]:
