@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
-from stratakv.options import Options
+from stratakv.options import Effects, Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
@@ -114,8 +115,8 @@ class Server:
         self.port = 0
         self.stopping = asyncio.Event()
         self._ends_scripts = False
-        self.password = options.requirepass.encode()
-        self.settings = Settings(options, self._setting_changed)
+        self._set_password(options.requirepass)
+        self.settings = Settings(options, self._effects)
         self.last_save = int(time.time())
         if options.debug_invariants:
             Invariants(self).watch()
@@ -220,33 +221,22 @@ class Server:
         if not is_damaged:
             self.housekeeper.mend_store()
 
-    def _setting_changed(self, name: str) -> None:
-        """CONFIG SET: tell the parts that keep a copy of the option."""
-        options, keyspace = self.options, self.keyspace
-        if name == "slowlog-log-slower-than":
-            self.stats.log_slower_than(options.slowlog_log_slower_than)
-        elif name == "slowlog-max-len":
-            self.stats.keep_slow_calls(options.slowlog_max_len)
-        elif name == "latency-monitor-threshold":
-            self.stats.watch_latency_from(options.latency_monitor_threshold)
-        elif name == "requirepass":
-            self.password = options.requirepass.encode("utf-8", "surrogateescape")
-        elif name == "durability":
-            self.set_durability(options.durability)
-        elif name == "client-output-buffer-limit":
-            self.output_limits.set(options.client_output_buffer_limit)
-        elif name == "notify-keyspace-events":
-            self.notifications.choose(options.notify_keyspace_events)
-        elif name == "stream-node-max-entries":
-            keyspace.stream_node_entries = int(self.settings.show(name)) or 100
-        elif name in keyspace.compact_limits:
-            keyspace.compact_limits[name] = int(self.settings.show(name))
-        elif name == "log-level":
-            logs.set_level(options.log_level)
-        keyspace.cache_bytes = options.meta_cache_bytes
-        keyspace.string_limit = options.proto_max_bulk_len
-        keyspace.encodings.update(_encodings(options))
-        self.tier_control.adjust(name)
+    @property
+    def _effects(self) -> Effects:
+        """What CONFIG SET does beyond changing the option, by its owner."""
+        return {
+            "requirepass": self._set_password,
+            "durability": self.set_durability,
+            "log-level": logs.set_level,
+            **_keyspace_effects(self.keyspace),
+            **self.stats.effects,
+            **self.output_limits.effects,
+            **self.notifications.effects,
+            **self.tier_control.effects,
+        }
+
+    def _set_password(self, text: str) -> None:
+        self.password = text.encode("utf-8", "surrogateescape")
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         """Run work on the engine in one of the store's threads."""
@@ -344,12 +334,36 @@ def _faces_others(listener: asyncio.Server) -> bool:
     return not ipaddress.ip_address(place.getsockname()[0].partition("%")[0]).is_loopback
 
 
+_ENCODINGS: Final = {
+    "hash-encoding": metas.HASH,
+    "set-encoding": metas.SET,
+    "zset-encoding": metas.ZSET,
+}
+
+
 def _encodings(options: Options) -> dict[int, int]:
     """The encode-versions of new keys."""
+    return {type_: getattr(options, name.replace("-", "_")) for name, type_ in _ENCODINGS.items()}
+
+
+def _keyspace_effects(keyspace: Keyspace) -> Effects:
+    """What the keyspace, which knows no options, is told of them; Redis's limits come as text."""
+
+    def set_node_entries(text: str) -> None:
+        keyspace.stream_node_entries = int(text) or 100
+
+    def set_compact_limit(name: str, text: str) -> None:
+        keyspace.compact_limits[name] = int(text)
+
     return {
-        metas.HASH: options.hash_encoding,
-        metas.SET: options.set_encoding,
-        metas.ZSET: options.zset_encoding,
+        "meta-cache-bytes": partial(setattr, keyspace, "cache_bytes"),
+        "proto-max-bulk-len": partial(setattr, keyspace, "string_limit"),
+        "stream-node-max-entries": set_node_entries,
+        **{name: partial(set_compact_limit, name) for name in keyspace.compact_limits},
+        **{
+            name: partial(keyspace.encodings.__setitem__, type_)
+            for name, type_ in _ENCODINGS.items()
+        },
     }
 
 

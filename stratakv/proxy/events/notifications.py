@@ -10,6 +10,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from stratakv.encodings.keyspace.txn import Txn
+from stratakv.options import Effects
 from stratakv.proxy.events.event_calls import Call, Rule
 from stratakv.proxy.events.events import PREPARED, rule_of
 from stratakv.proxy.run.blocking import WouldBlock
@@ -32,6 +33,11 @@ class Notifications:
         self._keyspace = keyspace
         self._pubsub = pubsub
         self._classes: frozenset[str] = frozenset()
+
+    @property
+    def effects(self) -> Effects:
+        """What setting its option does."""
+        return {"notify-keyspace-events": self.choose}
 
     def choose(self, letters: frozenset[str]) -> None:
         """Publish the events of these classes from now on (notify-keyspace-events)."""
