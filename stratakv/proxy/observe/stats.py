@@ -154,7 +154,7 @@ class Stats:
                 int(seconds * 1_000_000),
                 shown,
                 session.connection.address.encode(),
-                session.name,
+                session.profile.name,
             )
         )
         self._slow_id += 1
