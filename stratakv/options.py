@@ -208,6 +208,11 @@ def option(
     )
 
 
+Effects = dict[str, Callable[[Any], None]]
+"""What to do with the new value of an option that somebody keeps a copy of, or acts upon at once.
+Its owner has them in `effects`; an option that is looked up when it is needed has none."""
+
+
 @dataclass(slots=True)
 class Options:
     """Everything that can be configured. Names have hyphens where Python has underscores."""

@@ -9,7 +9,9 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from typing import Final
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
 
 from stratakv import errors, logs
 from stratakv.clock import Clock
@@ -18,7 +20,7 @@ from stratakv.encodings.keyspace.limits import COMPACT_LIMITS, Limits
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
-from stratakv.options import Options
+from stratakv.options import Effects, Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
@@ -74,6 +76,7 @@ class Server:
             cache_bytes=options.meta_cache_bytes,
             encodings=_encodings(options),
         )
+        self.keyspace.limits = Limits(string_bytes=options.proto_max_bulk_len)
         self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
         self.turns = Turns(loop, self.keyspace, self._store_failed)
         self.slices = Slices(loop)
@@ -93,9 +96,8 @@ class Server:
         self.port = 0
         self.stopping = asyncio.Event()
         self._ends_scripts = False
-        self.password = options.requirepass.encode()
-        self.settings = Settings(options, self._setting_changed)
-        self.keyspace.limits = self._limits()
+        self._set_password(options.requirepass)
+        self.settings = Settings(options, self._effects)
         self.last_save = int(time.time())
         if options.debug_invariants:
             Invariants(self).watch()
@@ -200,37 +202,22 @@ class Server:
         if not is_damaged:
             self.housekeeper.mend_store()
 
-    def _setting_changed(self, name: str) -> None:
-        """CONFIG SET: tell the parts that keep a copy of the option."""
-        options, keyspace = self.options, self.keyspace
-        if name == "slowlog-log-slower-than":
-            self.stats.log_slower_than(options.slowlog_log_slower_than)
-        elif name == "slowlog-max-len":
-            self.stats.keep_slow_calls(options.slowlog_max_len)
-        elif name == "latency-monitor-threshold":
-            self.stats.watch_latency_from(options.latency_monitor_threshold)
-        elif name == "requirepass":
-            self.password = options.requirepass.encode("utf-8", "surrogateescape")
-        elif name == "durability":
-            self.set_durability(options.durability)
-        elif name == "client-output-buffer-limit":
-            self.output_limits.set(options.client_output_buffer_limit)
-        elif name == "notify-keyspace-events":
-            self.notifications.choose(options.notify_keyspace_events)
-        elif name == "log-level":
-            logs.set_level(options.log_level)
-        keyspace.cache.limit_bytes = options.meta_cache_bytes
-        keyspace.limits = self._limits()
-        keyspace.encodings.update(_encodings(options))
-        self.tier_control.adjust(name)
+    @property
+    def _effects(self) -> Effects:
+        """What CONFIG SET does beyond changing the option, by its owner."""
+        return {
+            "requirepass": self._set_password,
+            "durability": self.set_durability,
+            "log-level": logs.set_level,
+            **_keyspace_effects(self.keyspace),
+            **self.stats.effects,
+            **self.output_limits.effects,
+            **self.notifications.effects,
+            **self.tier_control.effects,
+        }
 
-    def _limits(self) -> Limits:
-        show = self.settings.show
-        return Limits(
-            string_bytes=self.options.proto_max_bulk_len,
-            stream_node_entries=int(show("stream-node-max-entries")) or 100,
-            compact={name: int(show(name)) for name in COMPACT_LIMITS},
-        )
+    def _set_password(self, text: str) -> None:
+        self.password = text.encode("utf-8", "surrogateescape")
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         """Run work on the engine in one of the store's threads."""
@@ -328,12 +315,36 @@ def _faces_others(listener: asyncio.Server) -> bool:
     return not ipaddress.ip_address(place.getsockname()[0].partition("%")[0]).is_loopback
 
 
+_ENCODINGS: Final = {
+    "hash-encoding": metas.HASH,
+    "set-encoding": metas.SET,
+    "zset-encoding": metas.ZSET,
+}
+
+
 def _encodings(options: Options) -> dict[int, int]:
     """The encode-versions of new keys."""
+    return {type_: getattr(options, name.replace("-", "_")) for name, type_ in _ENCODINGS.items()}
+
+
+def _keyspace_effects(keyspace: Keyspace) -> Effects:
+    """What the keyspace, which knows no options, is told of them; Redis's limits come as text."""
+
+    def change(**limits: Any) -> None:
+        keyspace.limits = replace(keyspace.limits, **limits)
+
+    def change_compact(name: str, text: str) -> None:
+        change(compact={**keyspace.limits.compact, name: int(text)})
+
     return {
-        metas.HASH: options.hash_encoding,
-        metas.SET: options.set_encoding,
-        metas.ZSET: options.zset_encoding,
+        "meta-cache-bytes": partial(setattr, keyspace.cache, "limit_bytes"),
+        "proto-max-bulk-len": lambda size: change(string_bytes=size),
+        "stream-node-max-entries": lambda text: change(stream_node_entries=int(text) or 100),
+        **{name: partial(change_compact, name) for name in COMPACT_LIMITS},
+        **{
+            name: partial(keyspace.encodings.__setitem__, type_)
+            for name, type_ in _ENCODINGS.items()
+        },
     }
 
 

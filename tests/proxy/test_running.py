@@ -92,3 +92,44 @@ async def test_a_muted_write_leaves_no_mark(session: Session) -> None:
     run(session, "SET a 1", "FLUSHDB", "EVAL return{} 0")
     assert session.marks == []
     assert session.out == []
+
+
+REFUSED = b"-EXECABORT Transaction discarded because of: MISCONF StrataKV cannot write"
+
+
+@pytest.mark.parametrize("call", ["SET a 1", "DEL a", "FLUSHDB"])
+async def test_exec_of_writes_is_refused_while_the_store_is(session: Session, call: str) -> None:
+    guards = session.server.dispatcher.guards
+    run(session, "MULTI", "GET a", call)
+    guards.refuse_writes("no space left")
+    assert run(session, "EXEC")[0].startswith(REFUSED)
+    guards.refuse_writes(None)
+    assert run(session, "EXEC") == [b"-ERR EXEC without MULTI\r\n"]
+
+
+async def test_exec_of_reads_goes_on_while_the_store_refuses_writes(session: Session) -> None:
+    session.server.dispatcher.guards.refuse_writes("no space left")
+    assert run(session, "MULTI", "GET a", "EXEC")[-1] == b"*1\r\n$-1\r\n"
+
+
+async def test_exec_that_only_deletes_goes_on_while_the_disk_is_full(session: Session) -> None:
+    guards = session.server.dispatcher.guards
+    run(session, "MULTI", "SET a 1", "DEL a")
+    guards.refuse_writes("no space left", deletes_only=True)
+    assert run(session, "EXEC")[0].startswith(REFUSED)
+    assert run(session, "MULTI", "DEL a", "EXEC")[-1] == b"*1\r\n:0\r\n"
+
+
+async def test_a_write_that_is_refused_while_queueing_aborts_exec(session: Session) -> None:
+    session.server.dispatcher.guards.refuse_writes("no space left")
+    replies = run(session, "MULTI", "SET a 1", "EXEC")
+    assert replies[1].startswith(b"-MISCONF ")
+    assert replies[2] == b"-EXECABORT Transaction discarded because of previous errors.\r\n"
+
+
+async def test_exec_looks_at_watched_keys_whatever_is_left_of_a_budget(session: Session) -> None:
+    run(session, "SELECT 1", "SET watched 1", "WATCH watched", "SELECT 0", "MULTI", "PING")
+    session.server.keyspace.commit(lambda error: None)
+    session.server.keyspace.databases[1].forget()  # it has to be read from the store
+    session.server.txns[1].budget = 0  # somebody else's command took long
+    assert run(session, "EXEC") == [b"*1\r\n+PONG\r\n"]

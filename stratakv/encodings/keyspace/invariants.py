@@ -11,7 +11,7 @@ from typing import Final
 
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
-from stratakv.encodings.keyspace.txn import NO_ANSWERS, Txn
+from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import rows
 
 LOOKED_AT: Final = 1000
@@ -50,7 +50,7 @@ def check_txns(txns: Iterable[Txn]) -> None:
         counts = txn.live_change or txn.expiring_change
         assert not counts, f"T1: the Txn of database {txn.db.index} has counts left"
         assert not txn.in_unit, "T1: a Txn is still in a unit of work"
-        assert txn.answers is NO_ANSWERS, "T1: a Txn has replies of the cache left"
+        assert txn.answers is None, "T1: a Txn has replies of the cache left"
 
 
 def _check_counts(database: Database) -> None:

@@ -195,6 +195,10 @@ class Keyspace:
             self.leftovers.free_some()
         self.cache.trim(self.databases)
 
+    def is_live(self, database: int, key: bytes) -> bool:
+        """Whether a key exists now, asked past the Txns."""
+        return self.databases[database].is_live(self.store, key, self.clock.now_ms)
+
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
         if not database.live:

@@ -19,7 +19,7 @@ Promises
    garbage: right, or harmless, if the Txn is discarded.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -58,7 +58,17 @@ class Unanswered(TooLong):
         self.requests = requests
 
 
-NO_ANSWERS: Final[Mapping[tuple[CacheRequest, ...], list[Any]]] = {}
+class CacheAnswers:
+    """What the cache has replied to one command, which is run again with it; lives as long."""
+
+    __slots__ = ("mark", "replies", "tallies")
+
+    def __init__(self, mark: int) -> None:
+        self.mark = mark
+        """Changes up to this number were in the store when the cache was asked."""
+        self.replies: dict[tuple[CacheRequest, ...], list[Any]] = {}
+        self.tallies: dict[str, EntryKind] = {}
+        """Hits and misses, to be counted if the command succeeds with these answers."""
 
 
 class Txn:
@@ -89,12 +99,8 @@ class Txn:
         """What was done to keys that have entries in the Redis tier."""
         self.is_quiet = False
         """Whether what happens is no event, because it will have been nothing in the end."""
-        self.answers = NO_ANSWERS
-        """What the cache has replied to this command, when it is run again."""
-        self.mark = 0
-        """Changes up to this number were in the store when the cache was asked."""
-        self.tallies: dict[str, EntryKind] = {}
-        """Hits and misses, to be counted if the command succeeds in this Txn."""
+        self.answers: CacheAnswers | None = None
+        """What the cache has replied to the command that runs; who gives them takes them away."""
 
     # keys
 
@@ -400,7 +406,7 @@ class Txn:
     def ask(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
         """The cache's replies, None for a bypass. A Txn cannot wait for them: see CacheRead."""
         asked = tuple(requests)
-        found = self.answers.get(asked)
+        found = self.answers.replies.get(asked) if self.answers is not None else None
         if found is None:
             raise Unanswered(asked)
         return found

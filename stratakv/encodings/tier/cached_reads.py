@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.keyspace.tier_state import CacheRequest, EntryKind
-from stratakv.encodings.keyspace.txn import TooLong, Txn
+from stratakv.encodings.keyspace.txn import CacheAnswers, TooLong, Txn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
 
@@ -83,10 +83,11 @@ def members(txn: Txn, meta: Meta) -> list[bytes] | None:
 class EntryAccess:
     """The way to the entries of one key, for one command."""
 
-    __slots__ = ("kind", "meta", "name", "ttl_seconds", "txn")
+    __slots__ = ("kind", "mark", "meta", "name", "ttl_seconds", "txn")
 
-    def __init__(self, txn: Txn, meta: Meta, kind: EntryKind, ttl_seconds: int) -> None:
+    def __init__(self, txn: Txn, meta: Meta, kind: EntryKind, ttl_seconds: int, mark: int) -> None:
         self.txn = txn
+        self.mark = mark
         self.meta = meta
         self.kind = kind
         self.ttl_seconds = ttl_seconds
@@ -111,7 +112,7 @@ class EntryAccess:
     @property
     def is_current(self) -> bool:
         """Whether what the Txn sees is the key's newest state."""
-        return self.txn.keyspace.tier.unchanged(self.meta.sub, self.txn.mark)
+        return self.txn.keyspace.tier.unchanged(self.meta.sub, self.mark)
 
     def fill(self, *requests: CacheRequest) -> None:
         """Put entries into the cache, unless the key was written since the snapshot."""
@@ -145,10 +146,12 @@ def open_entry(txn: Txn, meta: Meta, kind: str) -> EntryAccess | None:
                 return None
             ttl = policy.cache_ttl_seconds or ttl
     if isinstance(txn, LongTxn):
-        return EntryAccess(txn, meta, tier.kinds[kind], ttl)
-    if not tier.unchanged(meta.sub, txn.mark if txn.answers else tier.committed):
+        return EntryAccess(txn, meta, tier.kinds[kind], ttl, txn.mark)
+    answers = txn.answers or CacheAnswers(tier.committed)
+    if not tier.unchanged(meta.sub, answers.mark):
         raise TooLong
-    return EntryAccess(txn, meta, txn.tallies.setdefault(kind, EntryKind()), ttl)
+    kinds = answers.tallies
+    return EntryAccess(txn, meta, kinds.setdefault(kind, EntryKind()), ttl, answers.mark)
 
 
 def _open_whole(txn: Txn, meta: Meta, kind: str) -> EntryAccess | None:

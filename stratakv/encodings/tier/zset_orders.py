@@ -181,7 +181,7 @@ class StorageAccess(EntryAccess):
     __slots__ = ()
 
     def __init__(self, txn: LongTxn, meta: Meta, name: bytes) -> None:
-        super().__init__(txn, meta, txn.keyspace.tier.kinds["zset"], 0)
+        super().__init__(txn, meta, txn.keyspace.tier.kinds["zset"], 0, txn.mark)
         self.name = name
 
     def ask_all(self, requests: Sequence[CacheRequest]) -> list[Any]:
@@ -203,7 +203,7 @@ def _ask_through(entry: EntryAccess, meta: Meta, words: CacheRequest) -> Any:
         entry.kind.misses += 1
         if not rebuild(entry, meta):
             return _LOST
-        entry = EntryAccess(entry.txn, meta, entry.kind, entry.ttl_seconds)
+        entry = EntryAccess(entry.txn, meta, entry.kind, entry.ttl_seconds, entry.mark)
     entry.kind.bypasses += 1
     return _LOST
 

@@ -8,6 +8,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from stratakv.options import Effects
 from stratakv.proxy.clients.session import SUBSCRIBED
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class OutputLimits:
         self._above_soft: dict[Connection, float] = {}
         """Clients above their soft limit, and since when."""
         self.set(text)
+
+    @property
+    def effects(self) -> Effects:
+        """What setting its option does."""
+        return {"client-output-buffer-limit": self.set}
 
     def set(self, text: str) -> None:
         """Take the limits of the option's text."""

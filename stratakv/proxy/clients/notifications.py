@@ -6,6 +6,8 @@ applied, in order.
 
 from typing import TYPE_CHECKING
 
+from stratakv.options import Effects
+
 if TYPE_CHECKING:
     from stratakv.encodings.keyspace.keyspace import Keyspace
     from stratakv.proxy.clients.pubsub import PubSub
@@ -22,6 +24,11 @@ class Notifications:
         self._pubsub = pubsub
         self._letters: frozenset[str] = frozenset()
         keyspace.on_event = self._publish
+
+    @property
+    def effects(self) -> Effects:
+        """What setting its option does."""
+        return {"notify-keyspace-events": self.choose}
 
     def choose(self, letters: frozenset[str]) -> None:
         """Publish the events of these classes from now on (notify-keyspace-events)."""

@@ -28,8 +28,25 @@ SUBSCRIBED: Final = 64
 """The client has subscriptions: in RESP2 it may do little else."""
 
 
+class Profile:
+    """What a client has said of itself and asked for; RESET begins anew."""
+
+    __slots__ = ("name", "no_evict", "no_touch", "reply_mode", "user")
+
+    def __init__(self) -> None:
+        self.name = b""
+        self.user = b"default"
+        self.no_evict = False
+        self.no_touch = False
+        self.reply_mode = b"ON"
+
+
 class Session:
-    """One client. Grouped by lifetime: the connection, what commands set, the current turn."""
+    """One client. Grouped by lifetime: the connection, what commands set, the current turn.
+
+    `txn` is the database's, shared with all clients: what lives for one command is in the Txn only
+    while that runs, and whoever put it there takes it away (see dispatch.py, promises 2 and 3).
+    """
 
     def __init__(self, server: "Server", connection: "Connection", number: int) -> None:
         self.server = server
@@ -40,18 +57,13 @@ class Session:
 
         self.txn: Txn = server.txns[0]
         self.encoding: Encoding = RESP2
-        self.name = b""
-        self.user = b"default"
+        self.profile = Profile()
         self.library_name = b""
         self.library_version = b""
-        self.no_evict = False
-        self.no_touch = False
         self.guards = 0
-        self.reply_mode = b"ON"
         self.last_command = ""
         self.request: Request = []
         """The command on the connection or the server that runs, as the client spelt it."""
-        self.commands = 0
 
         self.unit: Txn | None = None
         """The Txn that a running EXEC or script began with."""
@@ -146,9 +158,5 @@ class Session:
         """RESET: everything that commands set, as at the start."""
         self.txn = self.server.txns[0]
         self.encoding = RESP2
-        self.name = b""
-        self.reply_mode = b"ON"
+        self.profile = Profile()
         self.guards = MUST_AUTHENTICATE if self.server.password else 0
-        self.no_evict = False
-        self.no_touch = False
-        self.user = b"default"

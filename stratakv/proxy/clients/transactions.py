@@ -72,9 +72,13 @@ class Watches:
 
     @property
     def broken(self) -> bool:
-        """Whether a watched key was changed, or has expired."""
+        """Whether a watched key was changed, or has expired.
+
+        It is asked past the Txns: their budgets are those of other commands.
+        """
+        keyspace = self._server.keyspace
         return self._touched or any(
-            was_live and self._server.txns[database].find(key) is None
+            was_live and not keyspace.is_live(database, key)
             for (database, key), was_live in self._places.items()
         )
 

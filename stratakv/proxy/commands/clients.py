@@ -50,13 +50,13 @@ def client_id(session: Session) -> int:
 @command("CLIENT GETNAME", _ANY, since="2.6.9")
 def client_getname(session: Session) -> bytes | None:
     """Return the name of this connection."""
-    return session.name or None
+    return session.profile.name or None
 
 
 @command("CLIENT SETNAME connection-name", _ANY, since="2.6.9")
 def client_setname(session: Session, name: bytes) -> Reply:
     """Name this connection."""
-    session.name = checked_name(name)
+    session.profile.name = checked_name(name)
     return OK
 
 
@@ -101,14 +101,14 @@ def client_reply(session: Session, mode: bytes) -> Reply:
 @command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0")
 def client_no_evict(session: Session, mode: bytes) -> Reply:
     """Spare this client when clients are cut for their memory."""
-    session.no_evict = _is_on(mode)
+    session.profile.no_evict = _is_on(mode)
     return OK
 
 
 @command("CLIENT NO-TOUCH <ON|OFF>", _ANY, since="7.2.0")
 def client_no_touch(session: Session, mode: bytes) -> Reply:
     """Note that this client does not change when keys were last used: here nobody does."""
-    session.no_touch = _is_on(mode)
+    session.profile.no_touch = _is_on(mode)
     return OK
 
 
@@ -216,7 +216,7 @@ def _describe(session: Session, running: int) -> bytes:
         "addr": connection.address,
         "laddr": connection.local_address,
         "fd": connection.descriptor,
-        "name": session.name.decode("latin-1"),
+        "name": session.profile.name.decode("latin-1"),
         "age": int(time.time() - session.created),
         "idle": int(now - session.last_active),
         "flags": _flags(session),
@@ -232,7 +232,7 @@ def _describe(session: Session, running: int) -> bytes:
         "tot-mem": unsent + connection.unparsed,
         "events": "rw" if unsent else "r",
         "cmd": session.last_command or "NULL",
-        "user": session.user.decode("latin-1"),
+        "user": session.profile.user.decode("latin-1"),
         "redir": -1,
         "resp": session.encoding.version,
         "lib-name": session.library_name.decode("latin-1"),
@@ -248,8 +248,8 @@ def _flags(session: Session) -> str:
     flags += "b" if session.waiting else ""
     flags += "c" if session.closing else ""
     flags += "U" if session.connection.local_address.startswith("/") else ""
-    flags += "e" if session.no_evict else ""
-    flags += "T" if session.no_touch else ""
+    flags += "e" if session.profile.no_evict else ""
+    flags += "T" if session.profile.no_touch else ""
     return flags or "N"
 
 
@@ -316,7 +316,7 @@ def _has_id(value: bytes) -> Test:
 def _has_user(value: bytes) -> Test:
     if value != b"default":
         raise CommandError(b"ERR No such user '%b'" % value)
-    return lambda session: session.user == value
+    return lambda session: session.profile.user == value
 
 
 _FILTERS: dict[bytes, Callable[[bytes], Test]] = {

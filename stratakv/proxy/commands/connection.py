@@ -86,7 +86,7 @@ def authenticate(session: Session, user: bytes, password: bytes) -> None:
     if user != b"default" or (expected and not hmac.compare_digest(password, expected)):
         raise CommandError(errors.WRONG_PASSWORD)
     session.connection.authenticated(session)
-    session.user = user
+    session.profile.user = user
 
 
 @command(
@@ -103,7 +103,7 @@ def hello(session: Session, *arguments: bytes) -> Reply:
     if session.guards & MUST_AUTHENTICATE:
         raise CommandError(errors.HELLO_NEEDS_AUTH)
     if name is not None:
-        session.name = name
+        session.profile.name = name
     if protocol:
         session.encoding = RESP3 if protocol == 3 else RESP2
     return {

@@ -300,7 +300,7 @@ def acl_help(session: Session) -> list[Status]:
 @command("ACL WHOAMI", "noscript loading stale", since="6.0.0")
 def acl_whoami(session: Session) -> bytes:
     """Return the name of the user of this connection."""
-    return session.user
+    return session.profile.user
 
 
 @command("ACL USERS", _ADMIN, since="6.0.0")

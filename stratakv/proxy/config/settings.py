@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stratakv import options as declared_options
 from stratakv.encodings.layout.globs import compile_glob
-from stratakv.options import BadOption, Options
+from stratakv.options import BadOption, Effects, Options
 from stratakv.proxy.config.redis_names import (
     ALIASES,
     FACTS,
@@ -122,11 +122,11 @@ class SettingChange:
 
 
 class Settings:
-    """The values of one server. `on_change` hears the name of each option that was set."""
+    """The values of one server, and what follows from setting them."""
 
-    def __init__(self, options: Options, on_change: Callable[[str], None]) -> None:
+    def __init__(self, options: Options, effects: Effects) -> None:
         self._options = options
-        self._on_change = on_change
+        self._effects = effects
         self._own = declared_options.declared()
         self._kept = {name: default for name, (default, _) in _KEPT.items()}
         self.append_only = False
@@ -232,7 +232,8 @@ class Settings:
             self._kept[name] = value
         elif name in self._own:
             setattr(self._options, name.replace("-", "_"), value)
-        self._on_change(name)
+        if name in self._effects:
+            self._effects[name](value)
 
 
 _OTHERS: Final = (_KEPT, _VIEWS, FIXED, FACTS, PROTECTED_NAMES)

@@ -21,7 +21,7 @@ from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.globs import compile_glob
 from stratakv.encodings.layout.policies import Policy
 from stratakv.errors import CommandError
-from stratakv.options import BadOption, PolicyRule
+from stratakv.options import BadOption, Effects, PolicyRule
 from stratakv.storage.cache.address import parse_address, without_password
 from stratakv.storage.cache.cluster import Cluster
 from stratakv.storage.cache.contract import BYPASS, Cache, NoCache
@@ -64,7 +64,7 @@ class TierControl:
         tier.spawn = server.slices.start
         tier.wait = server.slices.wait
         tier.pause = server.slices.pause
-        tier.ttl_seconds = server.options.cache_ttl
+        self._set_ttl(server.options.cache_ttl)
         server.keyspace.policies = [policy_of(rule) for rule in server.options.policies]
 
     # connections
@@ -74,11 +74,17 @@ class TierControl:
         self._swap("cache", self._options.cache_url)
         self._swap("storage", self._options.zset_store_url)
 
-    def adjust(self, name: str) -> None:
+    @property
+    def effects(self) -> Effects:
         """CONFIG SET: another Redis, or other limits, from now on."""
-        self.tier.ttl_seconds = self._options.cache_ttl
-        if name in ("cache-url", "cache-timeout", "zset-store-url", "zset-store-timeout"):
-            self.start()
+        connecting = ("cache-url", "cache-timeout", "zset-store-url", "zset-store-timeout")
+        return {
+            "cache-ttl": self._set_ttl,
+            **dict.fromkeys(connecting, lambda value: self.start()),
+        }
+
+    def _set_ttl(self, seconds: int) -> None:
+        self.tier.ttl_seconds = seconds
 
     def _swap(self, role: str, url: str) -> None:
         """Use another Redis: nothing that the old one said counts any more."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stratakv.encodings.upkeep.damage import explain
 from stratakv.errors import CommandError, Damaged
-from stratakv.options import holds_secret
+from stratakv.options import Effects, holds_secret
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.observe.latency import LatencyMonitor, event_of
 from stratakv.proxy.table.registry import TABLE
@@ -76,6 +76,15 @@ class Stats:
         self.loop_lag_seconds = 0.0
         self.corruptions = 0
         """Reads that met a damaged place."""
+
+    @property
+    def effects(self) -> Effects:
+        """What setting its options does."""
+        return {
+            "slowlog-log-slower-than": self.log_slower_than,
+            "slowlog-max-len": self.keep_slow_calls,
+            "latency-monitor-threshold": self.watch_latency_from,
+        }
 
     def log_slower_than(self, micros: int) -> None:
         """Set the slow log's threshold; a negative one turns it off."""
@@ -145,7 +154,7 @@ class Stats:
                 int(seconds * 1_000_000),
                 shown,
                 session.connection.address.encode(),
-                session.name,
+                session.profile.name,
             )
         )
         self._slow_id += 1

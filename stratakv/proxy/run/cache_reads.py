@@ -10,8 +10,8 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from stratakv.encodings.keyspace.tier_state import CacheRequest, EntryKind
-from stratakv.encodings.keyspace.txn import NO_ANSWERS, TooLong, Unanswered
+from stratakv.encodings.keyspace.tier_state import CacheRequest
+from stratakv.encodings.keyspace.txn import CacheAnswers, TooLong, Unanswered
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.registry import Command
 from stratakv.storage.cache.contract import BYPASS
@@ -32,7 +32,6 @@ class CacheRead:
         "_dispatcher",
         "_entry",
         "_left",
-        "_mark",
         "_replies",
         "_request",
         "_session",
@@ -48,8 +47,7 @@ class CacheRead:
         self._entry = entry
         self._request = request
         self._tier = session.txn.keyspace.tier
-        self._mark = self._tier.committed
-        self._answers: dict[tuple[CacheRequest, ...], list[Any]] = {}
+        self._answers = CacheAnswers(self._tier.committed)
         self._asked: tuple[CacheRequest, ...] = ()
         self._replies: list[Any] = []
         self._left = 0
@@ -74,7 +72,7 @@ class CacheRead:
     def _go_on(self) -> None:
         """All replies are there: run the command again."""
         session = self._session
-        self._answers[self._asked] = self._replies
+        self._answers.replies[self._asked] = self._replies
         self._dispatcher.pipelines.answered(session)
         if session.closing:
             self._dispatcher.pipelines.resume(session)
@@ -83,23 +81,23 @@ class CacheRead:
         if any(reply is BYPASS for reply in self._replies):
             self._become_long()
             return
-        tallies: dict[str, EntryKind] = {}
+        self._answers.tallies.clear()
         txn = session.txn
-        txn.answers, txn.mark, txn.tallies = self._answers, self._mark, tallies
+        txn.answers = self._answers
         running = self._dispatcher.running
         try:
             value = running.run(session, self._entry, self._request)
         except TooLong as reason:
-            if isinstance(reason, Unanswered) and len(self._answers) < MOST_ROUNDS:
+            if isinstance(reason, Unanswered) and len(self._answers.replies) < MOST_ROUNDS:
                 self.ask(reason.requests)
             else:
                 self._become_long()
             return
         finally:
-            txn.answers = NO_ANSWERS
+            txn.answers = None
         if txn.later:
             txn.apply()
-        self._tier.add(tallies)
+        self._tier.add(self._answers.tallies)
         running.count(session, self._entry, self._request, perf_counter() - self._started)
         session.answer_later(value)
 

@@ -282,7 +282,7 @@ class Dispatcher:
             return CommandError(errors.NO_AUTH)
         if session.guards & MONITORING and (entry.is_write or "readonly" in entry.flags):
             return CommandError(errors.MONITOR_AND_KEYS)
-        if self.guards.refuses(entry):
+        if self.guards.refuses_now(session, entry):
             return errors.misconf(self.guards.refusal, for_good=self.guards.refused_for_good)
         if session.guards & SUBSCRIBED and not session.resp3 and "subscriber" not in entry.traits:
             return errors.subscriber_only(entry.name)

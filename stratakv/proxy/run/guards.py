@@ -109,6 +109,12 @@ class Guards:
             return False
         return not self.deletes_only or "denyoom" in entry.flags
 
+    def refuses_now(self, session: Session, entry: Command) -> bool:
+        """As `refuses`; EXEC is refused if one of the commands is that it would run."""
+        if session.transaction is not None and "final" in entry.traits:
+            return any(self.refuses(queued) for queued, _ in session.transaction.queue)
+        return self.refuses(entry)
+
     def check_room(self) -> None:
         """Raise the store's reason if it refuses writes that need room."""
         if self.refusal:
