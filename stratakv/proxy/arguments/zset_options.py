@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
-from stratakv.encodings.layout.numbers import parse_float, parse_int
+from stratakv.encodings.layout.numbers import parse_float
 from stratakv.encodings.types.zsets import zset_algebra
 from stratakv.encodings.types.zsets.zset_algebra import Aggregate
 from stratakv.encodings.types.zsets.zset_ranges import LexRange, Query, Range, RankRange, ScoreRange
@@ -180,14 +180,6 @@ def _name(text: bytes) -> bytes | None:
 
 
 # several keys
-
-
-def numbered_keys(at: int, request: Sequence[bytes]) -> list[bytes]:
-    """The keys of a request whose argument `at` says how many follow; none if it is wrong."""
-    count = parse_int(request[at])
-    if count is None or not 0 < count < len(request) - at:
-        return []
-    return list(request[at + 1 : at + 1 + count])
 
 
 def take_keys(args: Args, name: str) -> list[bytes]:

@@ -18,7 +18,6 @@ from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX
 from stratakv.proxy.arguments.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_options
-from stratakv.proxy.arguments.zset_options import numbered_keys
 from stratakv.proxy.commands.lists import side
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.registry import CommandGroup
@@ -146,8 +145,6 @@ def _move(
 @_LISTS.command(
     "BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
     "write blocking movablekeys",
-    keys=(0, 0, 0),
-    key_finder=partial(numbered_keys, 2),
     key_flags="RW access delete",
     since="7.0.0",
 )
@@ -201,8 +198,6 @@ def _pop_highest(txn: Txn, key: bytes) -> Reply:
 @_ZSETS.command(
     "BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
     "write blocking movablekeys",
-    keys=(0, 0, 0),
-    key_finder=partial(numbered_keys, 2),
     key_flags="RW access delete",
     since="7.0.0",
 )

@@ -1,7 +1,6 @@
 """List commands that never wait; those that do are in blocking.py."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -12,7 +11,6 @@ from stratakv.encodings.types.lists import lists
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer, ranged
 from stratakv.proxy.arguments.pop_options import ENDS, LEFT, pop_options
-from stratakv.proxy.arguments.zset_options import numbered_keys
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Stream
 
@@ -98,8 +96,6 @@ def rpoplpush(txn: Txn, source: bytes, destination: bytes) -> bytes | None:
 @command(
     "LMPOP numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
     "write movablekeys",
-    keys=(0, 0, 0),
-    key_finder=partial(numbered_keys, 1),
     key_flags="RW access delete",
     since="7.0.0",
 )

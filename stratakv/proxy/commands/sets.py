@@ -1,11 +1,8 @@
 """Set commands."""
 
-from collections.abc import Sequence
-
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import SET
-from stratakv.encodings.layout.numbers import parse_int
 from stratakv.encodings.types.sets import sets
 from stratakv.encodings.types.shared import member_rows
 from stratakv.errors import CommandError
@@ -123,17 +120,9 @@ def sdiffstore(txn: Txn, destination: bytes, *keys: bytes) -> int:
     return sets.store_combined(txn, sets.difference, destination, keys, "sdiffstore")
 
 
-def _counted_keys(request: Sequence[bytes]) -> list[bytes]:
-    """The keys of a request that says how many there are; none if it says nonsense."""
-    count = parse_int(request[1]) or 0
-    return list(request[2 : 2 + count]) if 0 < count <= len(request) - 2 else []
-
-
 @command(
     "SINTERCARD numkeys key [key ...] [LIMIT limit]",
     "readonly movablekeys",
-    keys=(0, 0, 0),
-    key_finder=_counted_keys,
     since="7.0.0",
 )
 def sintercard(txn: Txn, numkeys: bytes, *words: bytes) -> int:

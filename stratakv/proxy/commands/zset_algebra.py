@@ -1,8 +1,6 @@
 """Sorted set commands: unions, intersections and differences, of sets too."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Final
 
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.zsets import zset_algebra, zsets
@@ -13,15 +11,13 @@ from stratakv.proxy.arguments.zset_options import (
     algebra_options,
     limit_option,
     listing,
-    numbered_keys,
     take_keys,
 )
-from stratakv.proxy.table.registry import CommandGroup
+from stratakv.proxy.table.registry import CommandGroup, numbered_keys
 from stratakv.proxy.wire.replies import Pairs, Reply
 
 command = CommandGroup("sorted-set").command
 
-_MOVABLE: Final = (0, 0, 0)
 
 Operation = Callable[[Txn, Sequence[Source], Aggregate], Iterator[Scored]]
 
@@ -30,8 +26,6 @@ Operation = Callable[[Txn, Sequence[Source], Aggregate], Iterator[Scored]]
     "ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
     " [WITHSCORES]",
     "readonly movablekeys",
-    keys=_MOVABLE,
-    key_finder=partial(numbered_keys, 1),
     since="6.2.0",
 )
 def zunion(txn: Txn, *arguments: bytes) -> Reply:
@@ -43,8 +37,6 @@ def zunion(txn: Txn, *arguments: bytes) -> Reply:
     "ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
     " [WITHSCORES]",
     "readonly movablekeys",
-    keys=_MOVABLE,
-    key_finder=partial(numbered_keys, 1),
     since="6.2.0",
 )
 def zinter(txn: Txn, *arguments: bytes) -> Reply:
@@ -55,8 +47,6 @@ def zinter(txn: Txn, *arguments: bytes) -> Reply:
 @command(
     "ZDIFF numkeys key [key ...] [WITHSCORES]",
     "readonly movablekeys",
-    keys=_MOVABLE,
-    key_finder=partial(numbered_keys, 1),
     since="6.2.0",
 )
 def zdiff(txn: Txn, *arguments: bytes) -> Reply:
@@ -67,8 +57,6 @@ def zdiff(txn: Txn, *arguments: bytes) -> Reply:
 @command(
     "ZINTERCARD numkeys key [key ...] [LIMIT limit]",
     "readonly movablekeys",
-    keys=_MOVABLE,
-    key_finder=partial(numbered_keys, 1),
     since="7.0.0",
 )
 def zintercard(txn: Txn, *arguments: bytes) -> int:

@@ -14,7 +14,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments import scanning
 from stratakv.proxy.arguments.args import INT64_MAX, Args, ranged
 from stratakv.proxy.arguments.pop_options import EXTREMES, MAX, pop_options
-from stratakv.proxy.arguments.zset_options import add_options, listing, numbered_keys
+from stratakv.proxy.arguments.zset_options import add_options, listing
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Pairs, Reply
 
@@ -136,8 +136,6 @@ def _pop(txn: Txn, key: bytes, count: Sequence[bytes], *, highest: bool) -> Repl
 @command(
     "ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]",
     "write movablekeys",
-    keys=(0, 0, 0),
-    key_finder=partial(numbered_keys, 1),
     key_flags="RW access delete",
     since="7.0.0",
 )

@@ -14,11 +14,13 @@ keys; one whose first is `session` works on the connection or the server.
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import frexp
 from typing import Any, Final, TypeVar
 
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, claim
+from stratakv.encodings.layout.numbers import parse_int
 from stratakv.proxy.table import categories as acl
 from stratakv.proxy.table import keyspecs
 from stratakv.proxy.table.keyspecs import KeySpec
@@ -76,11 +78,16 @@ class Command:
         self.container = container
         self.subcommands: dict[bytes, Command] = {}
         self.arity = arity if arity is not None else _arity(" ".join(words[depth:]), depth)
-        self.keys = keys if keys is not None else _key_positions(words[depth:], depth)
+        numkeys = _numkeys_position(words)
+        if keys is None:
+            keys = (0, 0, 0) if numkeys else _key_positions(words[depth:], depth)
+        self.keys = keys
         self.key_finder = key_finder
+        if key_finder is None and numkeys:
+            self.key_finder = partial(numbered_keys, numkeys)
         self.takes_session = _first_parameter(handler) == "session"
         self.is_write = "write" in self.flags
-        self.touches_keys = self.keys[0] > 0 or key_finder is not None
+        self.touches_keys = self.keys[0] > 0 or self.key_finder is not None
         named = acl.of_group(group) if categories is None else categories
         self.categories: frozenset[str] = acl.of_command(self.flags, named.split())
         """ACL categories, without the @."""
@@ -159,27 +166,11 @@ class CommandGroup:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def command(
-        self,
-        syntax: str,
-        flags: str = "",
-        *,
-        keys: tuple[int, int, int] | None = None,
-        key_finder: KeyFinder | None = None,
-        arity: int | None = None,
-        since: str = "1.0.0",
-        categories: str | None = None,
-        tips: str = "",
-        key_flags: str = "",
-        key_notes: str = "",
-        key_flags_finder: KeyFlagsFinder | None = None,
-        key_specs: tuple[KeySpec, ...] | None = None,
-        traits: str = "",
-        constant: bytes | None = None,
-    ) -> Callable[[H], H]:
-        """Put a handler into the table. Each fact is named only where it does not follow:
+    def command(self, syntax: str, flags: str = "", **facts: Any) -> Callable[[H], H]:
+        """Put a handler into the table. The facts are those of `Command`; each is named only where
+        it does not follow:
 
-        `keys` (first, last, step), `arity` from the syntax;
+        `keys` (first, last, step), `arity` from the syntax, `key_finder` from `numkeys key` in it;
         `categories` (ACL) from the flags, which add theirs to the named ones, and the group;
         `key_flags` from `write` ("RW access update") or its absence ("RO access"), for all keys,
         or with a comma for the first and for the others;
@@ -187,25 +178,7 @@ class CommandGroup:
         """
 
         def register(handler: H) -> H:
-            entry = Command(
-                syntax,
-                flags,
-                handler,
-                group=self.name,
-                keys=keys,
-                key_finder=key_finder,
-                arity=arity,
-                since=since,
-                categories=categories,
-                tips=tips,
-                key_flags=key_flags,
-                key_notes=key_notes,
-                key_flags_finder=key_flags_finder,
-                key_specs=key_specs,
-                traits=traits,
-                constant=constant,
-            )
-            _add(entry)
+            _add(Command(syntax, flags, handler, group=self.name, **facts))
             return handler
 
         return register
@@ -289,6 +262,22 @@ def _arity(syntax: str, depth: int) -> int:
         elif nesting == 0 and not in_choice:
             required += 1
     return required if exact else -required
+
+
+def _numkeys_position(words: list[str]) -> int:
+    """Where the number stands that says how many keys follow at once; 0 if there is none."""
+    if "numkeys" not in words:
+        return 0
+    at = words.index("numkeys")
+    return at if words[at + 1 : at + 2] == ["key"] else 0
+
+
+def numbered_keys(at: int, request: Sequence[bytes]) -> list[bytes]:
+    """The keys of a request whose argument `at` says how many follow; none if it is wrong."""
+    count = parse_int(request[at])
+    if count is None or not 0 < count < len(request) - at:
+        return []
+    return list(request[at + 1 : at + 1 + count])
 
 
 def _key_positions(words: list[str], depth: int) -> tuple[int, int, int]:
