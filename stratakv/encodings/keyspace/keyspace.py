@@ -215,7 +215,7 @@ class Keyspace:
         times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
         times_from.pop(old, None)
         database.counts_changed = self.dirty = True
-        self.namespaces.save_names(database.ns for database in self.databases)
+        self.namespaces.save_names([database.ns for database in self.databases])
 
     def _rows_of_young(self, database: Database) -> list[bytes] | None:
         """The names of all rows of a namespace that has had few; None if there were more."""
@@ -240,7 +240,7 @@ class Keyspace:
             if any(one.is_live(self.store, key, now_ms) for one in (first, second))
         ]
         first.exchange(second)
-        self.namespaces.save_names(database.ns for database in self.databases)
+        self.namespaces.save_names([database.ns for database in self.databases])
         for base, key in listened:
             self.watchers.emit(base.index, [key])
 
