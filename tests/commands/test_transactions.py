@@ -42,3 +42,44 @@ def test_a_refused_call_while_keys_are_watched(
 def test_exec_of_a_subscriber(redis_wire: WireClient, strata_wire: WireClient) -> None:
     calls = ["SUBSCRIBE channel", "EXEC", "EXEC x", "MULTI", "UNSUBSCRIBE channel", "PING"]
     assert said(strata_wire, calls) == said(redis_wire, calls)
+
+
+LONG = " ".join(map(str, range(5000)))
+WHOLE_DATABASES = {
+    "a write after a flush of another database": [
+        *("MULTI", "SELECT 1", "SET a 1", "FLUSHDB", "SET b 2", "GET b", "EXEC"),
+        *("GET a", "GET b", "SELECT 0", "GET b"),
+    ],
+    "a long command after a swap": [
+        *("FLUSHALL", "SET where 0", f"RPUSH long {LONG}"),
+        *("MULTI", "SWAPDB 0 1", "SELECT 1", "LRANGE long 0 -1", "EXEC"),
+        *("GET where", "SELECT 0", "GET where"),
+    ],
+    "a long command after a flush": [
+        *("FLUSHALL", "SET n 5", "MULTI", "INCR n", "FLUSHALL", f"RPUSH long {LONG}", "INCR n"),
+        *("LRANGE long 0 -1", "EXEC", "GET n", "LLEN long"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_DATABASES)
+def test_whole_databases_change_once_in_a_unit(
+    name: str, redis_wire: WireClient, strata_wire: WireClient
+) -> None:
+    calls = WHOLE_DATABASES[name]
+    assert said(strata_wire, calls) == said(redis_wire, calls)
+
+
+def test_a_script_that_goes_on_for_long_swaps_databases_once(
+    redis_wire: WireClient, strata_wire: WireClient
+) -> None:
+    script = (
+        "redis.call('SET', 'where', 0) redis.call('SWAPDB', 0, 1) redis.call('SELECT', 1)"
+        " for i = 1, 3000 do redis.call('RPUSH', 'list', i) end return redis.call('GET', 'where')"
+    )
+    for client in (redis_wire, strata_wire):
+        client.send("FLUSHALL")
+        assert client.send("EVAL", script, 0).frame.data == b"0"
+        client.send("SELECT", 1)
+        assert client.send("GET", "where").frame.data == b"0"
+        assert client.send("LLEN", "list").frame.number == 3000

@@ -393,3 +393,15 @@ def test_loads_count_what_the_cache_did_not_hold(bench: Bench) -> None:
         value_of(bench, b"a")
         value_of(bench, b"missing")
     assert bench.database.loads == 2
+
+
+def test_a_scan_in_the_middle_of_a_command_keeps_the_charges_true(bench: Bench) -> None:
+    """It has the metas of earlier commands written, and those charged, while its own wait."""
+    txn, database = bench.txn(), bench.keyspace.databases[0]
+    txn.assign(b"key", b"x" * 1000)
+    txn.apply()
+    txn.assign(b"key", b"")
+    list(txn.scan(b"s#", b"t"))
+    txn.apply()
+    bench.keyspace.collect()
+    assert database.cached_bytes == sum(meta.charge for meta in database.cache.values())

@@ -439,9 +439,6 @@ class LongTxn(Txn):
         for mark in self._fresh.values():
             self.rows.setdefault(mark, None)
         cache = self.db.cache
-        for key, meta in self.metas.items():
-            cached = cache.get(key)  # it may have been charged since the snapshot was taken
-            meta.charge = 0 if cached is None else cached.charge
         if self._encoded:
             for key in cache.keys() & self._encoded.keys():  # somebody has read it meanwhile
                 self.db.uncache(key)

@@ -181,7 +181,6 @@ class Txn:
         old = self.metas.get(key) or self.db.cache.get(key) or self._load(key)
         if old.type == STRING and old.encoding == WHOLE:
             meta = Meta(old.row, STRING, WHOLE, old.version, expire_ms, value, b"")
-            meta.charge = old.charge
             self.metas[key] = meta
             if old.expire_ms != expire_ms:
                 self._reindex(key, old, meta)
@@ -191,11 +190,9 @@ class Txn:
 
     def update(self, key: bytes, meta: Meta, extra: Extra) -> None:
         """Another value or count for the live key whose meta `find` gave."""
-        new = Meta(
+        self.metas[key] = Meta(
             meta.row, meta.type, meta.encoding, meta.version, meta.expire_ms, extra, meta.sub
         )
-        new.charge = meta.charge
-        self.metas[key] = new
 
     def save(self, key: bytes, meta: Meta) -> None:
         """Put the next state of a live key's meta, with another expire-time for example."""
@@ -259,7 +256,6 @@ class Txn:
     def _replace(self, key: bytes, old: Meta, new: Meta) -> None:
         """Write a meta, with all that follows from it for the index, the queue and the counts."""
         self.metas[key] = new
-        new.charge = old.charge
         if old.expire_ms != new.expire_ms:
             self._reindex(key, old, new)
         if old.type != new.type or old.version != new.version:
@@ -452,6 +448,8 @@ class Txn:
             metas, cache, dirty = self.metas, db.cache, db.dirty
             while metas:
                 key, meta = metas.popitem()
+                cached = cache.get(key)  # charged by now, if it was dirty when this Txn began
+                meta.charge = 0 if cached is None else cached.charge
                 cache[key] = dirty[key] = meta
             self.keyspace.dirty = True
         if self.rows:

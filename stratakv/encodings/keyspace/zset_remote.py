@@ -44,7 +44,9 @@ def open_zset(txn: Txn, key: bytes) -> Meta | None:
 def look_up_zset(txn: Txn, key: bytes) -> Meta | None:
     """As `open_zset`, for a reader: see `Txn.look_up`."""
     meta = txn.look_up(key, ZSET)
-    return meta if meta is None else opened(txn, meta)
+    if meta is None or not ZSET_REMOTE[meta.encoding]:
+        return meta
+    return opened(txn, meta)
 
 
 def opened(txn: Txn, meta: Meta) -> Meta | None:

@@ -2,10 +2,11 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.locks import Lock
-from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.keyspace.txn import Txn, Uncovered
 from stratakv.proxy.clients.transactions import Transaction, Watches
 from stratakv.proxy.wire.replies import RESP2, RESP3, Encoding, Reply
 from stratakv.proxy.wire.requests import Request
@@ -67,6 +68,8 @@ class Session:
 
         self.unit: Txn | None = None
         """The Txn that a running EXEC or script began with."""
+        self.renew: Callable[[], Txn] | None = None
+        """Commits a part of the unit that runs in slices; gives the Txn that it goes on in."""
         self.lock: Lock | None = None
         """What the long command that runs has locked."""
         self.transaction: Transaction | None = None
@@ -101,6 +104,18 @@ class Session:
         self.txn.later = []
         self.txn.in_unit = True
         self.shown.clear()
+
+    def begin_next_part(self) -> None:
+        """A database is about to change as a whole, within a unit of work: commit the part before.
+
+        From there on the unit cannot begin anew, so it has to run in slices already.
+        """
+        if self.renew is None:
+            raise Uncovered
+        index = self.txn.db.index
+        self.unit = self.renew()
+        self.unit.in_unit = True
+        self.select(index)
 
     def end_unit(self) -> None:
         """The unit is over; the database that it selected stays selected."""

@@ -155,10 +155,11 @@ def _flush(session: Session, databases: list[Database]) -> None:
 
 
 def _begin_write(session: Session) -> None:
-    """Databases change as a whole: what EXEC wrote before comes first."""
-    session.mark_write()
-    if session.unit is not None:
-        session.unit.apply()
+    """Databases change as a whole: what EXEC or a script wrote before comes first."""
+    if session.unit is None:
+        session.mark_write()
+    else:
+        session.begin_next_part()
 
 
 @command("SWAPDB index1 index2", "write fast", categories="keyspace dangerous", since="4.0.0")

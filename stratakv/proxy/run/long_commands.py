@@ -170,10 +170,11 @@ class LongCommand:
 
     def _answer(self, work: LongWork) -> None:
         session = self.session
-        session.txn = work.txn
+        session.txn, session.renew = work.txn, work.renew
         try:
             value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
         finally:
+            session.renew = None
             session.txn = session.server.txns[session.txn.db.index]
         self._dispatcher.long_commands.unlock(
             self

@@ -27,8 +27,13 @@ class LongWork:
         self._slices = slices
         self._guards = guards
         self._keyspace = keyspace
+        self._has_parts = False
+        self._open(database)
+
+    def _open(self, database: Database) -> None:
+        keyspace = self._keyspace
         self._snapshot = keyspace.store.snapshot()
-        self.txn = LongTxn(keyspace, database, self._snapshot, slices.pause, self._write_rows)
+        self.txn = LongTxn(keyspace, database, self._snapshot, self._slices.pause, self._write_rows)
 
     def publish(self) -> None:
         """Commit the writes by themselves, and wait until they are in the engine and the tier.
@@ -45,6 +50,21 @@ class LongWork:
 
         self._wait_for_store(submit)
         txn.confirm()
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything to publish; between its parts databases change as a whole."""
+        return self._has_parts or self.txn.changed
+
+    def renew(self) -> LongTxn:
+        """Publish what is written so far, and go on over what there is then, in another Txn."""
+        if self.txn.changed:
+            self.publish()
+        self._has_parts = True
+        database = self.txn.db
+        self.close()
+        self._open(database)
+        return self.txn
 
     def close(self) -> None:
         """Let go of what it read; Requires: `publish` has returned, or the Txn is discarded."""

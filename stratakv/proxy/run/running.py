@@ -71,16 +71,17 @@ class Running:
         txn.budget = ROW_BUDGET
         try:
             value = invoke(session, entry, request) if serve is None else serve()
-            if txn.changed and work is None:
+            if work is not None:
+                if work.has_changes:
+                    work.publish()
+            elif txn.changed:
                 txn.apply()
                 session.mark_write()
-            elif txn.changed and work is not None:
-                work.publish()
         except (TooLong, WouldBlock):
-            txn.discard()
+            (txn if work is None else work.txn).discard()
             raise
         except Exception as failure:
-            txn.discard()
+            (txn if work is None else work.txn).discard()
             value = self.failed(entry, failure)
         if work is None and _sees_keys(entry):
             session.needs_commit = True
