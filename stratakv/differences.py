@@ -39,6 +39,10 @@ DIFFERENCES: Final = (
         " their hashes; never the default",
     ),
     (
+        "ZADD",
+        "a score of -0 is 0; Redis shows -0 in sorted sets that it keeps in their large form",
+    ),
+    (
         "CLIENT LIST",
         "buffers that do not exist here are 0",
     ),

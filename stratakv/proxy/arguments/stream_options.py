@@ -223,8 +223,10 @@ def seconds(block_ms: int) -> float:
 
 
 def stream_keys(first: int, request: Sequence[bytes]) -> list[bytes]:
-    """The keys of XREAD and XREADGROUP: half of what follows STREAMS."""
+    """The keys of XREAD and XREADGROUP: half of what follows STREAMS; none without that word."""
     words = [word.upper() for word in request]
+    if b"STREAMS" not in words[first:]:
+        return []
     at = words.index(b"STREAMS", first) + 1
     return list(request[at : at + (len(request) - at) // 2])
 

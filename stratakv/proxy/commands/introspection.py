@@ -165,7 +165,10 @@ def _keys(request: Sequence[bytes]) -> tuple[Command, list[bytes]]:
         if "no_mandatory_keys" in entry.flags:
             return entry, []
         raise CommandError(errors.COMMAND_ARGUMENTS)
-    return entry, entry.find_keys(request)
+    keys = entry.find_keys(request)
+    if not keys and "no_mandatory_keys" not in entry.flags:
+        raise CommandError(errors.COMMAND_ARGUMENTS)
+    return entry, keys
 
 
 def _has_keys(spec: KeySpec, request: Sequence[bytes]) -> bool:

@@ -95,8 +95,6 @@ class CacheRead:
             return
         finally:
             txn.answers = None
-        if txn.later:
-            txn.apply()
         self._tier.add(self._answers.tallies)
         running.count(session, self._entry, self._request, perf_counter() - self._started)
         session.answer_later(value)

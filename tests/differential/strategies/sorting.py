@@ -1,10 +1,13 @@
-"""SORT and SORT_RO, on sets and sorted sets; a stored result is a list, which SORT reads back."""
+"""SORT and SORT_RO, on sets and sorted sets; a stored result is a list, which SORT reads back.
+
+No score is -0 here: SORT has Redis keep a small sorted set as a large one, and those show it.
+"""
 
 TABLE = """
 SADD key '1 '2 '10 '3
 SADD key member...
 ZADD key '3 '1 '1 '2 '2 '3
-ZADD key {score member}...
+ZADD key {{'1|'0|'-1.5|'inf|'0.1|'1e17} member}...
 SET {'k1|'k2|'k3} {'1|'5|'-2.5|'abc|'inf|'nan|'1e400|'}
 HSET {'k1|'k2|'k3} 'f1 {'1|'5|'abc} 'f2 value
 SORT key

@@ -59,8 +59,6 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
     meta = txn.expect(key, SET)
     if meta is None:
         meta = member_rows.begin(txn, key, SET, 0)
-    if SET_TIERED[meta.encoding]:
-        txn.note(meta, b"")
     sub, counted = meta.sub, meta.extra is not None
     new = 0
     for number, member in enumerate(new_members):
@@ -70,9 +68,11 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
             new += 1
         if not number % PAUSE_EVERY:
             txn.pause_if_due()
-    if new and counted:
-        txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
     if new:
+        if SET_TIERED[meta.encoding]:
+            txn.note(meta, b"")
+        if counted:
+            txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
         txn.event("s", "sadd", key)
     return new
 

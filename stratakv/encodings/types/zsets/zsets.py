@@ -361,7 +361,7 @@ def _keep_others(txn: Txn, key: bytes, meta: Meta, run: Sequence[Scored]) -> Non
     ends = [meta.order + encode_score(score) + member for member, score in (run[0], run[-1])]
     before = zset_order.walk(txn, meta, stop=min(ends))
     after = zset_order.walk(txn, meta, max(ends) + b"\0")
-    fresh = txn.create(key, ZSET, size(meta) - len(run), meta.expire_ms)
+    fresh = txn.create(key, ZSET, size(meta) - len(run), meta.expire_ms, meta.encoding)
     at = len(meta.sub)
     for row in chain(before, after):
         raw, member = row[at : at + 8], row[at + 8 :]
