@@ -69,17 +69,18 @@ class Server:
             sync=options.durability == "always",
         )
         self.disk = DiskWatch(self.store.directory)
+        self.slices = Slices(loop)
         self.keyspace = Keyspace(
             self.store,
             self.clock,
             databases=options.databases,
             cache_bytes=options.meta_cache_bytes,
             encodings=_encodings(options),
+            slices=self.slices,
         )
         self.keyspace.limits = Limits(string_bytes=options.proto_max_bulk_len)
         self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
         self.turns = Turns(loop, self.keyspace, self._store_failed)
-        self.slices = Slices(loop)
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)

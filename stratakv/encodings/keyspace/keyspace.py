@@ -30,7 +30,7 @@ from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.namespaces import Namespaces
 from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
-from stratakv.encodings.keyspace.tier_state import Tier
+from stratakv.encodings.keyspace.tier_state import Slicing, Tier
 from stratakv.encodings.keyspace.versions import Versions
 from stratakv.encodings.keyspace.watchers import KeyWatchers
 from stratakv.encodings.layout import metas, rows
@@ -56,13 +56,14 @@ class Keyspace:
         databases: int = 16,
         cache_bytes: int = 64 << 20,
         encodings: Mapping[int, int] | None = None,
+        slices: Slicing | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self.encodings = dict(encodings or {})
         self.policies: Sequence[Policy] = ()
         self.limits = Limits()
-        self.tier = Tier()
+        self.tier = Tier(slices)
         is_new = self._check_format()
         self.versions = Versions(store, clock)
         self.namespaces = Namespaces(store)

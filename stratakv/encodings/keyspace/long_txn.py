@@ -4,6 +4,17 @@ The dispatcher runs the operation in a greenlet and gives it `pause`; the operat
 same plain function as ever. Rows of a new incarnation are invisible until its meta is written, so
 they are written in slices while the operation runs, under a `g#` row that would reclaim them after
 a crash; the last commit publishes the meta and takes the `g#` row away.
+
+Promises
+1. It sees the keys as they were when its snapshot was taken, and its own writes. A writer has its
+   keys locked, so for them that is also how they are now.
+2. Before `apply` nobody sees anything of it: what is written earlier are rows of incarnations whose
+   metas are not there, and their versions are in `versions.building`, which the reclaimer spares.
+3. A row is written before the end only with the `g#` row of its incarnation, in the same batch or
+   before. A crash, or `discard`, leaves `g#` rows, and the reclaimer deletes what they name.
+4. It never raises `TooLong`: what runs in it runs to its end once, unless it is killed.
+5. What it keeps in memory is bounded, whatever it writes to new incarnations: rows beyond
+   `SPILL_ROWS` or `SPILL_BYTES` are written. Changes of existing keys wait in memory for `apply`.
 """
 
 import time
@@ -178,7 +189,7 @@ class LongTxn(Txn):
     def ask(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
         """The cache's replies, None for a bypass; other clients are served meanwhile."""
         tier = self.keyspace.tier
-        if tier.wait is None:
+        if tier.slices is None:
             return None
         cache = tier.cache
         replies = self._collect(len(requests), lambda at, then: cache.ask(requests[at], then))
@@ -200,19 +211,19 @@ class LongTxn(Txn):
             for at in range(count):
                 send(at, partial(collect, at))
 
-        wait = self.keyspace.tier.wait
-        assert wait is not None
-        wait(subscribe)
+        slices = self.keyspace.tier.slices
+        assert slices is not None
+        slices.wait(subscribe)
         self._slice_started = time.perf_counter()
         return replies
 
     def need_storage(self) -> None:
         """The command uses the Redis of sorted sets v3; raises if that cannot be."""
         tier = self.keyspace.tier
-        if tier.claim is not None and tier.wait is not None:
-            tier.wait(tier.claim)
+        if tier.claim is not None and tier.slices is not None:
+            tier.slices.wait(tier.claim)
             self._slice_started = time.perf_counter()
-        if not tier.storage_usable or tier.wait is None:
+        if not tier.storage_usable or tier.slices is None:
             raise errors.zset_store_away(tier.storage_reason)
 
     def open_remote(self, meta: Meta) -> Meta | None:

@@ -20,7 +20,7 @@ Invariants
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from stratakv.encodings.keyspace.zset_marks import judge
 from stratakv.encodings.layout import rows
@@ -93,10 +93,22 @@ Changes = dict[bytes, KeyChange]
 """By the prefix of the incarnation's sub rows."""
 
 
+class Slicing(Protocol):
+    """Where long work runs in slices, between the turns of a server."""
+
+    def start(self, work: Callable[[], None], /) -> None:
+        """Run work from the next turn on."""
+
+    def wait(self, subscribe: Callable[[Callable[[], None]], Any], /) -> None:
+        """From within such work: sleep until the callback given to the callback is called."""
+
+
 class Tier:
     """Both Redises, or none, and what has to be known to believe them."""
 
-    def __init__(self) -> None:
+    def __init__(self, slices: Slicing | None = None) -> None:
+        self.slices = slices
+        """None where nobody can wait: in the offline tools, which use no tier."""
         self.cache: Cache = NoCache()
         self.storage: Cache = NoCache()
         self.storage_refusal = ""
@@ -125,11 +137,6 @@ class Tier:
         """Changes up to this number are in the store, and were sent."""
         self._written: dict[bytes, int] = {}
         self._floor = 0
-        self.spawn: Callable[[Callable[[], None]], None] | None = None
-        """Runs work in slices, from the next turn on."""
-        self.wait: Callable[[Callable[[Callable[[], None]], Any]], None] | None = None
-        """From within such work: sleep until the callback given to the callback is called."""
-        self.pause: Callable[[], None] = lambda: None
 
     def add(self, tallies: Mapping[str, EntryKind]) -> None:
         """Count what a command has found in the cache."""

@@ -127,8 +127,8 @@ class Rebuild:
             if then_send is not None:
                 then_send()
 
-        assert tier.wait is not None
-        tier.wait(subscribe)
+        assert tier.slices is not None
+        tier.slices.wait(subscribe)
         failed = any(reply is BYPASS or isinstance(reply, Exception) for reply in replies)
         return None if failed else replies
 
@@ -139,14 +139,13 @@ def rebuild(entry: EntryAccess, meta: Meta) -> bool:
     if not txn.is_long:
         raise TooLong
     tier = txn.keyspace.tier
+    assert tier.slices is not None, "a LongTxn runs in slices"
     job = tier.rebuilding.get(meta.sub)
     if job is None:
         entry.kind.rebuilds += 1
         job = Rebuild(tier, txn.store, meta, entry.name, entry.ttl_seconds)
         tier.rebuilding[meta.sub] = job
-        assert tier.spawn is not None
-        tier.spawn(job.run)
-    assert tier.wait is not None
-    tier.wait(job.subscribe)
+        tier.slices.start(job.run)
+    tier.slices.wait(job.subscribe)
     succeeded: bool = job.succeeded
     return succeeded

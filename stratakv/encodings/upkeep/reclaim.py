@@ -10,6 +10,14 @@ So the two outermost rows of a large dead range stay as its edges until it is co
 heads of the `e#` and `g#` queues are remembered instead of sought, the rows of a dropped namespace
 that has had few are known by name, those of others, which nobody writes any more, are read in a
 thread, and once some thousands of them are gone their ranges are compacted.
+
+Promises
+1. Nothing that a command can see is deleted, but for keys and fields whose time is over: rows are
+   of dead incarnations or dropped namespaces, and versions that are being built are spared.
+2. The row that names what is to be deleted goes last, with the last rows or later.
+3. `garbage_from` of a database is never above the version of a queued incarnation.
+4. A step touches some hundred rows; whatever may be slow to read is read in a thread of the store.
+5. A row that cannot be read is passed by and reported, and does not stop the rest.
 """
 
 import time

@@ -60,10 +60,7 @@ class TierControl:
         self._claimants: list[Callable[[], None]] = []
         """Commands that wait for the mark."""
         self._urls = {"cache": "", "storage": ""}
-        self.tier = tier = server.keyspace.tier
-        tier.spawn = server.slices.start
-        tier.wait = server.slices.wait
-        tier.pause = server.slices.pause
+        self.tier = server.keyspace.tier
         self._set_ttl(server.options.cache_ttl)
         server.keyspace.policies = [policy_of(rule) for rule in server.options.policies]
 
