@@ -4,6 +4,7 @@
     engines      which engines there are, and how they are opened
     store        groups of writes, read back before they are written
     threads      who works on an engine beside the loop
+    journal      the names of rows written lately
     queue_heads  where the live rows of a queue begin
     memory       an engine without a disk
     leveldb      the embedded engine

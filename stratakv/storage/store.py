@@ -33,6 +33,7 @@ from queue import SimpleQueue
 
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.contract import EmbeddedEngine, Reader, Rows, Snapshot
+from stratakv.storage.journal import Journal
 from stratakv.storage.queue_heads import Heads
 from stratakv.storage.threads import EngineThreads
 
@@ -54,8 +55,6 @@ PREPARED_ROWS = 5000
 interpreter lock, and each engine read on the loop would wait for it (9 us a read instead of 2)."""
 LARGE_BATCH = 5000
 """To free the rows of a larger one at once takes more than a millisecond."""
-JOURNAL_ROWS = 2000
-"""Rows whose names are known for a while after they were written."""
 SLOW_WRITE_SECONDS = 0.005
 SLOW_REST_SECONDS = 0.1
 LOGGED_WRITE_SECONDS = 0.1
@@ -156,12 +155,7 @@ class Store:
         self._threaded_until = 0.0
         self._recent: Overlay = {}
         self._heads = Heads()
-        self._written = 0
-        """Rows written so far, by which names are kept: those put while they are, else all."""
-        self._journal: deque[tuple[int, list[bytes]]] = deque()
-        """Names of the rows last put, each batch with the number of its first."""
-        self._journal_end = 0
-        """Names are kept up to this number: for a while after each mark."""
+        self._journal = Journal()
         self.threads = EngineThreads()
         """Where work on the engine runs that is too slow for the loop."""
         self.compacting = False
@@ -202,10 +196,7 @@ class Store:
 
     def _note_written(self, rows: Overlay) -> None:
         """Rows are about to be written: what is remembered changes with them."""
-        if self._written < self._journal_end:
-            self._note_names(rows)
-        else:
-            self._written += len(rows)
+        self._journal.written(rows)
         if self._heads.starts:
             self._heads.written(rows)
         recent = self._recent
@@ -217,28 +208,14 @@ class Store:
                 else:
                     del recent[row]
 
-    def _note_names(self, rows: Overlay) -> None:
-        """Keep the names of rows that are put; those that are deleted do not count."""
-        names = [row for row, value in rows.items() if value is not None]
-        if names:
-            self._journal.append((self._written, names))
-            self._written += len(names)
-            while self._written - self._journal[0][0] > JOURNAL_ROWS and len(self._journal) > 1:
-                self._journal.popleft()
-
     def mark(self) -> int:
         """A number for `written_since`: names are kept from here on, for a while."""
-        if self._written >= self._journal_end:
-            self._journal.clear()
-        self._journal_end = self._written + JOURNAL_ROWS + 1
-        return self._written
+        return self._journal.mark()
 
     def written_since(self, number: int) -> list[bytes] | None:
         """Names of the rows put since a mark, and of those that wait; None if they are too many."""
-        if self._written - number > JOURNAL_ROWS:
-            return None
-        names = [row for first, batch in self._journal if first >= number for row in batch]
-        return names + list(self.pending)
+        names = self._journal.since(number)
+        return None if names is None else names + list(self.pending)
 
     def scan_queue(self, start: bytes, stop: bytes) -> Iterator[bytes]:
         """As `scan_keys`, for a range whose rows go at its front: where they begin is remembered.

@@ -12,10 +12,10 @@ import pytest
 from stratakv.errors import StoreUnavailable
 from stratakv.storage import store as store_module
 from stratakv.storage.contract import Rows
+from stratakv.storage.journal import JOURNAL_ROWS
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.store import (
     INLINE_ROWS,
-    JOURNAL_ROWS,
     RECENT_BYTES,
     RECENT_ROWS,
     Store,

@@ -95,21 +95,25 @@ class Command:
         """Hints for clients of a cluster."""
         self.key_flags_finder = key_flags_finder
         """What a request does with its keys, where its options decide."""
-        self.key_specs: tuple[KeySpec, ...] = ()
+        if key_specs is None:
+            key_specs = self._derive_key_specs(words, key_flags, key_notes)
+        self.key_specs: tuple[KeySpec, ...] = key_specs
         """Where the keys stand and what the command does with them."""
-        if key_specs is not None:
-            self.key_specs = key_specs
-        elif self.touches_keys:
-            own = key_flags or ("RW access update" if self.is_write else "RO access")
-            if key_flags_finder is not None:
-                own += " variable_flags"
-            self.key_specs = keyspecs.from_positions(words, self.keys, own, key_notes)
         self._touches_unnamed = not self.flags.isdisjoint(("write", "readonly")) or (
             "replicates" in self.traits and "unit" in self.traits
         )
         self.min_args = abs(self.arity)
         self.max_args = self.arity if self.arity > 0 else 1 << 30
         self.reset_stats()
+
+    def _derive_key_specs(self, words: list[str], flags: str, notes: str) -> tuple[KeySpec, ...]:
+        """What follows from the positions of the keys and from whether the command writes."""
+        if not self.touches_keys:
+            return ()
+        own = flags or ("RW access update" if self.is_write else "RO access")
+        if self.key_flags_finder is not None:
+            own += " variable_flags"
+        return keyspecs.from_positions(words, self.keys, own, notes)
 
     def reset_stats(self) -> None:
         """Start counting anew (CONFIG RESETSTAT)."""
