@@ -11,7 +11,8 @@ from stratakv.encodings.types.hashes import field_times, hashes
 from stratakv.encodings.types.hashes.field_times import CONDITIONS
 from stratakv.encodings.types.keys import copying, keys
 from stratakv.encodings.upkeep.check import check
-from stratakv.encodings.upkeep.reclaim import STEP_ROWS, Reclaimer
+from stratakv.encodings.upkeep.expiry import STEP_ROWS
+from stratakv.encodings.upkeep.reclaim import Reclaimer
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.encodings.bench import Bench

@@ -11,7 +11,8 @@ import pytest
 from stratakv.encodings.keyspace.long_txn import SPILL_ROWS, LongTxn
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.types.strings import strings
-from stratakv.encodings.upkeep.reclaim import COMPACT_ROWS, READ_ROWS, STEP_ROWS, Reclaimer
+from stratakv.encodings.upkeep.expiry import STEP_ROWS
+from stratakv.encodings.upkeep.reclaim import COMPACT_ROWS, READ_ROWS, Reclaimer
 from tests.encodings.fixtures import Bench
 
 
@@ -55,7 +56,7 @@ def test_due_keys_go_and_the_others_stay(bench: Bench) -> None:
     bench.keyspace.on_event = lambda database, event, key: expired.append((database, event, key))
     finish(bench, reclaimer)
     assert expired == [(0, "expired", b"due")]
-    assert reclaimer.expired_keys == 1
+    assert reclaimer.expiry.expired_keys == 1
     assert (bench.database.live, bench.database.expiring) == (2, 1)
     assert bench.problems() == []
 

@@ -1,6 +1,7 @@
 """What keeps a store in order.
 
-    reclaim          due keys, dead incarnations, dropped namespaces
+    reclaim          dead incarnations and dropped namespaces
+    expiry           due keys and fields
     reencoding       a key at another encode-version
     expiry_times     how long keys have to live on average
     inspect          the rows of a key, for people

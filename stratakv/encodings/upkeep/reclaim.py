@@ -1,9 +1,8 @@
 """Reclaiming: due keys, dead incarnations and dropped namespaces, in small steps.
 
-Due keys come from the `e#` index, hashes with due fields from the `t#` index, dead incarnations
-from the `g#` queue, dropped namespaces from `d#` rows. Each step deletes some rows and joins the
-next commit; a crash between two steps loses nothing and leaks nothing, since the queue's row goes
-last.
+Due keys are found by expiry.py, dead incarnations in the `g#` queue, dropped namespaces by `d#`
+rows. Each step deletes some rows and joins the next commit; a crash between two steps loses nothing
+and leaks nothing, since the queue's row goes last.
 
 A LevelDB scan walks over every deleted row until it meets a live one, a million in half a second.
 So the two outermost rows of a large dead range stay as its edges until it is compacted, the
@@ -31,15 +30,13 @@ from typing import Final, NamedTuple
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS
-from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import sub_of_garbage
 from stratakv.encodings.layout import formats, metas, rows
 from stratakv.encodings.tier.dead_scores import Scores
-from stratakv.encodings.types.hashes import field_times
+from stratakv.encodings.upkeep.expiry import STEP_ROWS, Expiry
 from stratakv.errors import Damaged
 from stratakv.storage.contract import Reader
 
-STEP_ROWS: Final = 100
 READ_ROWS: Final = 2000
 """Rows of a dropped namespace that the thread reads at a time."""
 TIGHT_ROWS: Final = 20_000
@@ -74,7 +71,6 @@ class Reclaimer:
     ) -> None:
         self._keyspace = keyspace
         self._store = keyspace.store
-        self._is_locked = is_locked
         self._executor = executor
         self._reading: Future[list[bytes]] | None = None
         self._expiring: Iterator[bool] | None = None
@@ -86,19 +82,18 @@ class Reclaimer:
         """By namespace: where in the `g#` queue the work is, while there is some."""
         self._marks: dict[bytes, list[tuple[bytes, int]]] = {}
         """By prefix: dropped namespaces whose rows are deleted, and how many those were."""
-        self._next_due_ms: dict[int, int] = {}
         self.is_tight = False
         """Whether the disk is full: then what was deleted is compacted before more is."""
         self._awaited: Compaction | None = None
         self._dead: dict[RowSpan, int] = {}
         """By the range of a namespace: rows of dead incarnations that were deleted in it."""
         self._scores = Scores(keyspace)
-        self.expired_keys = 0
+        self.expiry = Expiry(keyspace, is_locked, lambda damaged: self.on_damage(damaged))
         self.reclaimed_rows = 0
         self.on_damage: Callable[[Damaged], object] = lambda damaged: None
         """Hears of rows that cannot be read; the work goes on behind them."""
         self._unreadable: set[bytes] = set()
-        """Rows of the indexes and queues whose key, or whose rows, cannot be read."""
+        """Rows of the queues whose rows cannot be read."""
 
     def work(self, deadline: float, *, expire: bool = True) -> bool:
         """Work until the deadline (perf_counter); says whether there is more to do.
@@ -106,7 +101,7 @@ class Reclaimer:
         Due keys come first, and dead rows get a step in any case.
         """
         if expire:
-            self._expiring = self._expiring or self._expire_all()
+            self._expiring = self._expiring or self.expiry.run()
             if not _goes_on(self._expiring, deadline):
                 self._expiring = None
         self._draining = self._draining or self._drain_all()
@@ -144,7 +139,7 @@ class Reclaimer:
 
     def idle_seconds(self, longest: float) -> float:
         """How long there is nothing to do, judging by the next key to expire."""
-        due = min(self._next_due_ms.values(), default=None)
+        due = min(self.expiry.next_due_ms.values(), default=None)
         if due is None:
             return longest
         return min(longest, max(0.001, (due - self._keyspace.clock.micros() / 1000) / 1000))
@@ -197,121 +192,19 @@ class Reclaimer:
                 found += sum(1 for _ in islice(self._store.scan_keys(start, stop), limit))
         return found
 
-    def _expire_all(self) -> Iterator[bool]:
-        """One pass over what is due; yields between steps whether it waits for something."""
-        self._next_due_ms.clear()
-        for database in self._keyspace.databases:
-            if database.expiring:
-                yield from self._expire(database)
-            if database.live:
-                yield from self._expire_fields(database)
-
     def _drain_all(self) -> Iterator[bool]:
-        """One pass over what is dead; yields as `_expire_all`."""
+        """One pass over what is dead; yields as `Expiry.run`."""
         if self._scores.may_go_on():
             self._keyspace.find_garbage_again()
         for database in self._keyspace.databases:
             yield from self._drain_garbage(database)
         yield from self._drain_namespaces()
 
-    # due keys
-
-    def _expire(self, database: Database) -> Iterator[bool]:
-        while True:
-            ns = database.ns  # SWAPDB may come between two steps
-            now_ms = self._keyspace.clock.now_ms
-            stop = rows.end_of(rows.EXPIRY + ns)
-            queue = self._store.scan_queue(rows.EXPIRY + ns, stop)
-            readable = (row for row in queue if row not in self._unreadable)
-            found = list(islice(readable, STEP_ROWS))
-            txn = Txn(self._keyspace, database)
-            stuck = 0
-            for row in found:
-                due_ms, key = rows.parse_expiry_row(ns, row)
-                if due_ms > now_ms:
-                    self._next_due_ms[database.index] = due_ms
-                    txn.apply()
-                    return
-                stuck += not self._expire_readable(txn, database, row, due_ms, key)
-            txn.apply()
-            if len(found) < STEP_ROWS or stuck:
-                return
-            yield False
-
-    def _expire_readable(
-        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
-    ) -> bool:
-        """As `_expire_key`; a key that cannot be read is passed by."""
-        try:
-            return self._expire_key(txn, database, row, due_ms, key)
-        except Damaged as damaged:
-            self._pass_by(row, damaged)
-            return True
+    # dead rows
 
     def _pass_by(self, row: bytes, damaged: Damaged) -> None:
         self._unreadable.add(row)
         self.on_damage(damaged)
-
-    def _expire_key(
-        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
-    ) -> bool:
-        """Drop a due key; False if a long command holds it."""
-        if self._is_locked(database.index, key):
-            return False
-        txn.budget = STEP_ROWS
-        meta = database.cache.get(key) or database.load(self._store, key)
-        if meta.expire_ms != due_ms or meta.type == metas.ABSENT:
-            txn.delete(row)  # an index row without its key: heal it
-            return True
-        self._drop(txn, database, key)
-        return True
-
-    def _drop(self, txn: Txn, database: Database, key: bytes) -> None:
-        txn.drop(key)
-        self.expired_keys += 1
-
-    # due fields
-
-    def _expire_fields(self, database: Database) -> Iterator[bool]:
-        """Delete due fields; a hash is visited again until none is left of them."""
-        begin = self._keyspace.recollections.field_times_from
-        while True:
-            ns = database.ns  # SWAPDB may come between two steps
-            stop = rows.end_of(rows.FIELD_EXPIRY + ns)
-            start = begin.get(ns, rows.FIELD_EXPIRY + ns)
-            if start == stop:
-                return
-            row = next(self._store.scan_keys(start, stop), None)
-            if row is None:
-                begin[ns] = stop
-                return
-            begin[ns] = row
-            due_ms, version, key = rows.parse_field_expiry_row(ns, row)
-            if due_ms > self._keyspace.clock.now_ms:
-                known_ms = self._next_due_ms.get(database.index, due_ms)
-                self._next_due_ms[database.index] = min(known_ms, due_ms)
-                return
-            if self._is_locked(database.index, key):
-                return
-            try:
-                self._expire_fields_of(database, row, version, key)
-            except Damaged as damaged:
-                self._pass_by(row, damaged)
-                begin[ns] = row + b"\0"
-            yield False
-
-    def _expire_fields_of(self, database: Database, row: bytes, version: int, key: bytes) -> None:
-        txn = Txn(self._keyspace, database)
-        meta = database.cache.get(key) or database.load(self._store, key)
-        if meta.version != version:
-            txn.delete(row)  # the incarnation is on its way out
-        elif txn.is_overdue(key):
-            self._drop(txn, database, key)
-        else:
-            field_times.prepare(txn, key, meta, limit=STEP_ROWS)
-        txn.apply()
-
-    # dead rows
 
     def _drain_garbage(self, database: Database) -> Iterator[bool]:
         if database.garbage_from is None:

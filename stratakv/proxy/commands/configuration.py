@@ -85,7 +85,7 @@ def _check_names(settings: Settings, names: list[str]) -> None:
 def config_resetstat(session: Session) -> Reply:
     """Start the counters of INFO anew."""
     session.server.stats.reset()
-    session.server.housekeeper.reclaimer.expired_keys = 0
+    session.server.housekeeper.reclaimer.expiry.expired_keys = 0
     session.server.keyspace.expired_fields = 0
     HITS.further = HITS.missed = 0
     for entry in TABLE.values():

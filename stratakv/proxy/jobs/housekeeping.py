@@ -198,7 +198,7 @@ class Housekeeper:
             more = self.reclaimer.work(
                 time.perf_counter() + SLICE_SECONDS, expire=self.active_expire
             )
-            server.stats.expired_keys = self.reclaimer.expired_keys
+            server.stats.expired_keys = self.reclaimer.expiry.expired_keys
             server.stats.reclaimed_rows = self.reclaimer.reclaimed_rows
             if not more:
                 self._log_reclaimed()

@@ -218,7 +218,7 @@ class KeyspaceCollector(Collector):
         """Everything about keys."""
         keyspace, reclaimer = self._server.keyspace, self._server.housekeeper.reclaimer
         yield from self._keys()
-        yield counter("expired_keys", "Keys that expired.", reclaimer.expired_keys)
+        yield counter("expired_keys", "Keys that expired.", reclaimer.expiry.expired_keys)
         yield counter("gc_reclaimed_rows", "Dead rows that were deleted.", reclaimer.reclaimed_rows)
         yield gauge(
             "gc_backlog", "Dead incarnations in the queue, up to 1000.", reclaimer.backlog()

@@ -1,0 +1,148 @@
+"""Due keys and fields: what the `e#` and `t#` indexes say is over, deleted on time.
+
+Promises
+1. A key or field is deleted only if its own meta or row says that its time is over: an index row
+   without one is healed.
+2. What a long command has locked waits until it ends.
+3. A key that cannot be read is passed by and reported, and does not stop the rest.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final
+
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.types.hashes import field_times
+from stratakv.errors import Damaged
+
+STEP_ROWS: Final = 100
+"""Rows that a step of upkeep touches."""
+
+
+class Expiry:
+    """Deletes what is due, a little at a time."""
+
+    def __init__(
+        self,
+        keyspace: Keyspace,
+        is_locked: Callable[[int, bytes], bool],
+        on_damage: Callable[[Damaged], object],
+    ) -> None:
+        self._keyspace = keyspace
+        self._store = keyspace.store
+        self._is_locked = is_locked
+        self._on_damage = on_damage
+        self._unreadable: set[bytes] = set()
+        """Rows of the indexes whose key cannot be read."""
+        self.next_due_ms: dict[int, int] = {}
+        """By database: when the next key or field is due, as far as the last pass has seen."""
+        self.expired_keys = 0
+
+    def run(self) -> Iterator[bool]:
+        """One pass over what is due; yields between steps whether it waits for something."""
+        self.next_due_ms.clear()
+        for database in self._keyspace.databases:
+            if database.expiring:
+                yield from self._expire(database)
+            if database.live:
+                yield from self._expire_fields(database)
+
+    # keys
+
+    def _expire(self, database: Database) -> Iterator[bool]:
+        while True:
+            ns = database.ns  # SWAPDB may come between two steps
+            now_ms = self._keyspace.clock.now_ms
+            stop = rows.end_of(rows.EXPIRY + ns)
+            queue = self._store.scan_queue(rows.EXPIRY + ns, stop)
+            readable = (row for row in queue if row not in self._unreadable)
+            found = list(islice(readable, STEP_ROWS))
+            txn = Txn(self._keyspace, database)
+            stuck = 0
+            for row in found:
+                due_ms, key = rows.parse_expiry_row(ns, row)
+                if due_ms > now_ms:
+                    self.next_due_ms[database.index] = due_ms
+                    txn.apply()
+                    return
+                stuck += not self._expire_readable(txn, database, row, due_ms, key)
+            txn.apply()
+            if len(found) < STEP_ROWS or stuck:
+                return
+            yield False
+
+    def _expire_readable(
+        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
+    ) -> bool:
+        """As `_expire_key`; a key that cannot be read is passed by."""
+        try:
+            return self._expire_key(txn, database, row, due_ms, key)
+        except Damaged as damaged:
+            self._pass_by(row, damaged)
+            return True
+
+    def _pass_by(self, row: bytes, damaged: Damaged) -> None:
+        self._unreadable.add(row)
+        self._on_damage(damaged)
+
+    def _expire_key(
+        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
+    ) -> bool:
+        """Drop a due key; False if a long command holds it."""
+        if self._is_locked(database.index, key):
+            return False
+        txn.budget = STEP_ROWS
+        meta = database.cache.get(key) or database.load(self._store, key)
+        if meta.expire_ms != due_ms or meta.type == metas.ABSENT:
+            txn.delete(row)  # an index row without its key: heal it
+            return True
+        self._drop(txn, database, key)
+        return True
+
+    def _drop(self, txn: Txn, database: Database, key: bytes) -> None:
+        txn.drop(key)
+        self.expired_keys += 1
+
+    # fields
+
+    def _expire_fields(self, database: Database) -> Iterator[bool]:
+        """Delete due fields; a hash is visited again until none is left of them."""
+        begin = self._keyspace.recollections.field_times_from
+        while True:
+            ns = database.ns  # SWAPDB may come between two steps
+            stop = rows.end_of(rows.FIELD_EXPIRY + ns)
+            start = begin.get(ns, rows.FIELD_EXPIRY + ns)
+            if start == stop:
+                return
+            row = next(self._store.scan_keys(start, stop), None)
+            if row is None:
+                begin[ns] = stop
+                return
+            begin[ns] = row
+            due_ms, version, key = rows.parse_field_expiry_row(ns, row)
+            if due_ms > self._keyspace.clock.now_ms:
+                known_ms = self.next_due_ms.get(database.index, due_ms)
+                self.next_due_ms[database.index] = min(known_ms, due_ms)
+                return
+            if self._is_locked(database.index, key):
+                return
+            try:
+                self._expire_fields_of(database, row, version, key)
+            except Damaged as damaged:
+                self._pass_by(row, damaged)
+                begin[ns] = row + b"\0"
+            yield False
+
+    def _expire_fields_of(self, database: Database, row: bytes, version: int, key: bytes) -> None:
+        txn = Txn(self._keyspace, database)
+        meta = database.cache.get(key) or database.load(self._store, key)
+        if meta.version != version:
+            txn.delete(row)  # the incarnation is on its way out
+        elif txn.is_overdue(key):
+            self._drop(txn, database, key)
+        else:
+            field_times.prepare(txn, key, meta, limit=STEP_ROWS)
+        txn.apply()
