@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-_SHARES: Final = {"quick": 0.05, "normal": 0.15, "full": 1.0}
+_SHARES: Final = {"quick": 0.05, "normal": 0.1, "full": 1.0}
 EFFORT: Final = os.environ.get("STRATAKV_EFFORT") or "normal"
 _SHARE: Final = _SHARES[EFFORT] if EFFORT in _SHARES else float(EFFORT)
 
