@@ -255,8 +255,8 @@ class LongTxn(Txn):
         for mark in {mark_near(tier.storage, request) for request in about}:
             steps.append(partial(tier.storage.ask, (b"GET", mark)))
         replies = _checked(self._collect(len(steps), lambda at, then: steps[at](then)))
-        for mark in replies[count:]:
-            tier.check_mark(mark)
+        for found in replies[count:]:
+            tier.check_mark(found)
         return replies[:count]
 
     def confirm(self) -> None:
