@@ -28,6 +28,7 @@ case "$*" in
 esac
 """
 NO_WHEEL = "echo 'ERROR: No matching distribution found for plyvel>=1.5.1' >&2; exit 1"
+NO_PINNED_WHEEL = "echo 'ERROR: ResolutionImpossible: for help visit' >&2; exit 1"
 NO_NETWORK = "echo 'ERROR: the network is down' >&2; exit 1"
 
 
@@ -116,6 +117,14 @@ def test_the_versions_of_a_file_are_taken(tmp_path: Path) -> None:
     done = machine.prepare("python", str(tmp_path / "venv"), ".", pins="constraints.txt")
     assert (done.returncode, done.stderr) == (0, "")
     assert machine.installed()[-1].endswith("--constraint constraints.txt --only-binary :all: .")
+
+
+def test_one_of_them_that_has_no_wheel_is_compiled(tmp_path: Path) -> None:
+    """pip does not say which it is."""
+    machine = machine_of(tmp_path, wheels=NO_PINNED_WHEEL)
+    done = machine.prepare("python", str(tmp_path / "venv"), ".", pins="constraints.txt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert machine.installed()[-1].endswith("--constraint constraints.txt --prefer-binary .")
 
 
 def test_where_they_cannot_be_had_others_are(tmp_path: Path) -> None:
