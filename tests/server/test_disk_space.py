@@ -34,6 +34,7 @@ def held_bytes(server: StrataServer) -> int:
     return total
 
 
+@pytest.mark.full
 def test_the_space_of_an_emptied_store_comes_back(tmp_path: Path) -> None:
     server = StrataServer(tmp_path / "data").start()
     noise = random.Random(1)

@@ -94,6 +94,7 @@ def test_a_long_string_is_written_read_and_deleted_beside_others(server: StrataS
         wait_until(lambda: anonymous_mb(server) - before < 48)
 
 
+@pytest.mark.full
 def test_a_bitmap_of_half_a_gigabyte_costs_what_is_set_in_it(server: StrataServer) -> None:
     watched = Watched(server)
     before = anonymous_mb(server)

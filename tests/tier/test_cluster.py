@@ -173,6 +173,7 @@ def test_a_master_that_goes_and_comes_back(cluster: RedisCluster, tmp_path: Path
         strata.stop()
 
 
+@pytest.mark.full
 def test_a_replica_takes_the_place_of_a_dead_master(tmp_path: Path) -> None:
     cluster = RedisCluster(tmp_path / "cluster").start()
     strata = None
