@@ -19,8 +19,10 @@ from stratakv.storage.leveldb.survey import (
     Damage,
     find_damage,
     is_database,
+    orphans,
     parse_tables,
     refuse_damaged,
+    table_path,
 )
 
 LEVEL0_STOP = 12
@@ -323,9 +325,24 @@ class LevelEngine(LevelReads):
         if FULL in self._broken or not self._has_room(needed):
             self._room.give_back()
         if not self._has_room(needed):
+            self._remove_orphans()
+        if not self._has_room(needed):
             raise StoreUnavailable(f"no room in {self.directory}: {FULL}")
         self._db.close()
         self._open()
+
+    def _remove_orphans(self) -> None:
+        """Delete what compactions left that failed for want of room.
+
+        LevelDB does so when it opens, but that takes room first. A table goes only if neither the
+        MANIFEST nor LevelDB knows it. Requires: an error has ended LevelDB's own work on its files.
+        """
+        if not self._broken:
+            return
+        listed = {table.number for table in parse_tables(self.property("sstables") or "")}
+        for number in orphans(self.directory):
+            if number not in listed:
+                table_path(self.directory, number).unlink(missing_ok=True)
 
     def _has_room(self, size: int) -> bool:
         """See whether the disk has room: a database that is closed and cannot open is of no use."""

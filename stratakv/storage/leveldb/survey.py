@@ -166,6 +166,14 @@ def tables_on_disk(directory: Path) -> list[int]:
     return _numbers(directory, _TABLE)
 
 
+def orphans(directory: Path) -> list[int]:
+    """Table files that the MANIFEST does not know; none if it cannot be read whole."""
+    version = _read_version(Survey(directory))
+    if version is None:
+        return []
+    return [number for number in tables_on_disk(directory) if number not in version.tables]
+
+
 def _read_version(found: Survey) -> Version | None:
     """What CURRENT and its MANIFEST say; None, and a damage, if they cannot be read."""
     name = ""
