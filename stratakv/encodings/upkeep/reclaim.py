@@ -41,6 +41,8 @@ READ_ROWS: Final = 2000
 """Rows of a dropped namespace that the thread reads at a time."""
 TIGHT_ROWS: Final = 20_000
 """Rows that are deleted on a full disk before they are compacted: a megabyte or two of marks."""
+TIGHT_BYTES: Final = 1 << 20
+"""And so are fewer rows then, if they take so much."""
 ROW_BYTES: Final = 200
 """So many bytes of tables are worth rewriting for a deleted row in them."""
 COMPACT_ROWS: Final = 10_000
@@ -396,6 +398,8 @@ class Reclaimer:
             return edges[0], edges[1]
         for row in edges:
             self._store.pending[row] = None
+        if self.is_tight and self._store.size(start, stop) >= TIGHT_BYTES:
+            yield from self._compact_now(start, stop)
         return None
 
     def _compact_now(self, start: bytes, stop: bytes) -> Iterator[bool]:

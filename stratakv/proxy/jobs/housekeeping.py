@@ -33,6 +33,8 @@ COMPACTION_REST: Final = 3.0
 """After a compaction, so many times its duration pass before the next: it takes a core and the disk
 from the others."""
 MEND_SECONDS: Final = 1.0
+MOST_LOOKS: Final = 60
+"""How often writes are kept waiting for the reclaimer, when there is room already."""
 MEND_SOON_SECONDS: Final = 0.02
 """Until the first try, and between two looks whether others are still in the engine."""
 DEAD_SECONDS: Final = 1.0
@@ -292,13 +294,18 @@ class Housekeeper:
         else:
             log.warning("the store accepts writes again")
 
-    def _look_for_room(self) -> None:
+    def _look_for_room(self, looks: int = 0) -> None:
+        """Accept writes again when there is room, and what was deleted before is reclaimed.
+
+        Else they would soon be refused again. But not all that waits may ever be reclaimed.
+        """
         if self._stopped or self._mending:
             return
-        if self._server.store.regain_room():
+        is_reclaiming = looks < MOST_LOOKS and self.reclaimer.backlog(1) > 0
+        if not is_reclaiming and self._server.store.regain_room():
             self._admit_writes()
         else:
-            self._loop.call_later(MEND_SECONDS, self._look_for_room)
+            self._loop.call_later(MEND_SECONDS, self._look_for_room, looks + 1)
 
     # clients
 
