@@ -100,10 +100,10 @@ class Database:
 
     def forget(self) -> dict[bytes, Meta]:
         """Empty the cache and whatever waits for the commit; returns what was cached."""
-        free_later, self.cache = self.cache, {}
+        cached, self.cache = self.cache, {}
         self.dirty.clear()
         self.cached_bytes = 0
-        return free_later
+        return cached
 
     def exchange(self, other: "Database") -> None:
         """Swap everything but the numbers."""

@@ -176,9 +176,8 @@ class LongCommand:
         finally:
             session.renew = None
             session.txn = session.server.txns[session.txn.db.index]
-        self._dispatcher.long_commands.unlock(
-            self
-        )  # others need not wait until the client has read its reply
+        # Others need not wait until the client has read its reply.
+        self._dispatcher.long_commands.unlock(self)
         if session.guards & MUTED:
             return
         session.interjections = []
