@@ -1,31 +1,39 @@
 # `make run` sets up and runs the server; `make test` sets up and passes the tests; bare `make` is
 # the whole gate: lint, types and tests. What the profiles of the tests are is in docs/testing.md.
+#
+# There are two environments. VENV has the build that users get: compiled where there is a compiler,
+# and made again when the sources change. DEV has the tools, and the sources themselves as its StrataKV.
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
-COMPILED := .venv-compiled
+DEV := .venv-dev
+BIN := $(DEV)/bin
 ORACLE := .venv-redis
 export PATH := $(abspath $(ORACLE))/bin:$(PATH)
 RUN_FLAGS ?=
 PYTEST_FLAGS ?=
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
+# Whose StrataKV is tested and measured.
+USERS := STRATAKV_PYTHON=$(abspath $(VENV))/bin/python
+
+# Another wish (STRATAKV_COMPILE is 0, 1 or unset) is another build.
+INSTALLED := $(VENV)/.installed$(STRATAKV_COMPILE)
 
 .DEFAULT_GOAL := check
 .PHONY: check run test test-quick test-all test-applications test-full coverage
 .PHONY: lint types format docs examples bench bench-check wheel image clean
-.PHONY: run-compiled test-compiled bench-compiled
+.PHONY: run-plain test-plain bench-plain
 
 check: lint types test
 
-run: $(VENV)/.installed
-	@$(BIN)/stratakv serve $(RUN_FLAGS)
+run: $(INSTALLED)
+	@env -u STRATAKV_COMPILE $(VENV)/bin/stratakv serve $(RUN_FLAGS)
 
-test: $(VENV)/.installed-test redis-server
-	$(PYTEST) -m "not application and not browser and not full" $(PYTEST_FLAGS)
+test: $(INSTALLED) $(DEV)/.installed-test redis-server
+	$(USERS) $(PYTEST) -m "not application and not browser and not full" $(PYTEST_FLAGS)
 
 # While editing: less than a minute.
-test-quick: $(VENV)/.installed-test redis-server
+test-quick: $(DEV)/.installed-test redis-server
 	STRATAKV_EFFORT=quick $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) \
 	  tests/encodings tests/proxy tests/storage tests/docs tests/test_layers.py
 
@@ -33,63 +41,63 @@ test-quick: $(VENV)/.installed-test redis-server
 test-all:
 	$(MAKE) test
 	$(MAKE) test-applications
-	$(MAKE) test-compiled
+	$(MAKE) test-plain
 	$(MAKE) test-full
 
 # Other people's programs on StrataKV, and the page of examples/flume_metrics in a browser.
-test-applications: $(VENV)/.installed-test redis-server chromium
-	$(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
+test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
+	$(USERS) $(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
 
 # Random commands, kills, faults and damage as often as is sensible.
-test-full: $(VENV)/.installed-test redis-server
-	STRATAKV_EFFORT=full $(PYTEST) -m "effort or full" $(PYTEST_FLAGS)
+test-full: $(INSTALLED) $(DEV)/.installed-test redis-server
+	$(USERS) STRATAKV_EFFORT=full $(PYTEST) -m "effort or full" $(PYTEST_FLAGS)
 
-# The servers that the tests start are measured too, unless they are killed.
-coverage: $(VENV)/.installed-test redis-server
+# Of the plain build. The servers that the tests start are measured too, unless they are killed.
+coverage: $(DEV)/.installed-test redis-server
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest --numprocesses 2 --dist worksteal \
 	  -m "not application and not browser and not full" $(PYTEST_FLAGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-# The same server with its hot path compiled to C: needs a C compiler, and two minutes once.
-run-compiled: $(COMPILED)/.installed
-	@$(COMPILED)/bin/stratakv serve $(RUN_FLAGS)
+# The same server from the sources as they lie there: what is edited is what runs.
+run-plain: $(DEV)/.installed
+	@$(BIN)/stratakv serve $(RUN_FLAGS)
 
-test-compiled: $(COMPILED)/.installed $(VENV)/.installed-test redis-server
-	STRATAKV_EFFORT=quick STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(PYTEST) \
-	  -m "not full" $(PYTEST_FLAGS) tests/commands tests/differential tests/crash tests/tier
+test-plain: $(DEV)/.installed-test redis-server
+	STRATAKV_EFFORT=quick $(PYTEST) -m "not full" $(PYTEST_FLAGS) \
+	  tests/commands tests/differential tests/crash tests/tier
 
-lint: $(VENV)/.installed-test
+lint: $(DEV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.installed-test
+types: $(DEV)/.installed-test
 	$(BIN)/mypy
 
-format: $(VENV)/.installed-test
+format: $(DEV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-examples: $(VENV)/.installed-test redis-server
-	$(BIN)/python -m examples.run
+examples: $(INSTALLED) $(DEV)/.installed-test redis-server
+	$(USERS) $(BIN)/python -m examples.run
 
-docs: $(VENV)/.installed
+docs: $(DEV)/.installed
 	$(BIN)/python -m stratakv.docs_page
 
-bench: $(VENV)/.installed-bench redis-server
+bench: $(INSTALLED) $(DEV)/.installed-bench redis-server
+	$(USERS) $(BIN)/python -m benchmarks --suite short
+
+bench-plain: $(DEV)/.installed-bench redis-server
 	$(BIN)/python -m benchmarks --suite short
 
-bench-compiled: $(COMPILED)/.installed $(VENV)/.installed-bench redis-server
-	STRATAKV_PYTHON=$(abspath $(COMPILED))/bin/python $(BIN)/python -m benchmarks --suite short
+bench-check: $(INSTALLED) $(DEV)/.installed-bench redis-server
+	$(USERS) $(BIN)/python -m benchmarks check
 
-bench-check: $(VENV)/.installed-bench redis-server
-	$(BIN)/python -m benchmarks check
-
-# A wheel in dist/ that serves in an environment of its own.
-wheel: $(VENV)/.installed
+# The wheel of that build in dist/; it serves in an environment of its own, and needs no compiler there.
+wheel: $(INSTALLED)
 	rm -rf dist build/wheel
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	mkdir dist && cp $(VENV)/wheels/stratakv-*.whl dist
 	@$(PREPARE) python build/wheel dist/*.whl
 	build/wheel/bin/stratakv --version
 
@@ -102,21 +110,22 @@ PREPARE := PYTHON="$(PYTHON)" scripts/prepare
 STAMPED := pyproject.toml scripts/prepare
 PINNED := PINS=constraints.txt $(PREPARE)
 
-$(VENV)/.installed: $(STAMPED)
-	@$(PREPARE) python $(VENV) --editable .
+$(INSTALLED): $(STAMPED) constraints.txt setup.py $(shell find stratakv -name '*.py' -o -name '*.lua' -o -name '*.c')
+	@$(PINNED) server $(VENV)
+	@rm -f $(VENV)/.installed*
 	@touch $@
 
-$(VENV)/.installed-test: $(STAMPED) constraints.txt
-	@$(PINNED) python $(VENV) --editable '.[test,examples]'
-	@touch $@ $(VENV)/.installed
-
-$(VENV)/.installed-bench: $(STAMPED)
-	@$(PREPARE) python $(VENV) --editable '.[bench]'
-	@touch $@ $(VENV)/.installed
-
-$(COMPILED)/.installed: $(STAMPED) setup.py $(shell find stratakv -name '*.py')
-	@STRATAKV_COMPILE=1 $(PREPARE) python $(COMPILED) .
+$(DEV)/.installed: $(STAMPED)
+	@$(PREPARE) python $(DEV) --editable .
 	@touch $@
+
+$(DEV)/.installed-test: $(STAMPED) constraints.txt
+	@$(PINNED) python $(DEV) --editable '.[test,examples]'
+	@touch $@ $(DEV)/.installed
+
+$(DEV)/.installed-bench: $(STAMPED)
+	@$(PREPARE) python $(DEV) --editable '.[bench]'
+	@touch $@ $(DEV)/.installed
 
 # The tests compare every reply with a real Redis 7.0; openssl makes certificates for those over TLS.
 .PHONY: redis-server
@@ -130,4 +139,4 @@ chromium:
 	@$(PREPARE) programs chromium chromedriver=chromium-driver || echo "the tests of the page are skipped"
 
 clean:
-	rm -rf $(VENV) $(COMPILED) $(ORACLE) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DEV) $(ORACLE) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 
 import redis
 
+PYTHON_VARIABLE = "STRATAKV_PYTHON"
+"""May name another interpreter, whose StrataKV serves."""
 START_DEADLINE_S = 20.0
 STOP_DEADLINE_S = 20.0
 
@@ -25,7 +28,11 @@ def fresh_server(flags: Sequence[str] = ()) -> Iterator[str]:
     """Serve an empty store for the length of the block; yields its redis:// URL."""
     with tempfile.TemporaryDirectory(prefix="stratakv-example-") as directory:
         process = subprocess.Popen(
-            _argv(directory, flags), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            _argv(directory, flags),
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env={name: value for name, value in os.environ.items() if name != PYTHON_VARIABLE},
         )
         try:
             yield f"redis://127.0.0.1:{_port(process)}"
@@ -66,7 +73,8 @@ def _wait_for_redis(process: subprocess.Popen[str], url: str) -> None:
 
 def _argv(directory: str, flags: Sequence[str]) -> list[str]:
     places = ["--bind", "127.0.0.1", "--port", "0", "--http-port", "0", "--dir", directory]
-    return [sys.executable, "-m", "stratakv", "serve", *places, *flags]
+    python = os.environ.get(PYTHON_VARIABLE, sys.executable)
+    return [python, "-P", "-m", "stratakv", "serve", *places, *flags]
 
 
 def _port(process: subprocess.Popen[str]) -> int:

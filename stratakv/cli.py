@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratakv import __version__, logs, options
+from stratakv import build, logs, options
 from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.options import BadOption, Options
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="stratakv", description="Redis's API on disk-sized data, on an embedded LevelDB."
     )
-    parser.add_argument("--version", action="version", version=f"stratakv {__version__}")
+    parser.add_argument("--version", action="version", version=build.description())
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_serve(commands)
     _add_check(commands)
@@ -158,7 +158,7 @@ def run_serve(parsed: argparse.Namespace) -> int:
     logs.configure(chosen.log_level, chosen.log_format)
     for name in options.unknown_variables(environment):
         log.warning("the variable %s is not an option: it has no effect", name)
-    log.info("StrataKV %s starts, pid %d: %s", __version__, os.getpid(), options.summary(chosen))
+    log.info("%s starts, pid %d: %s", build.description(), os.getpid(), options.summary(chosen))
     descriptors.prepare(chosen)
     if parsed.recover and chosen.engine == "leveldb":
         _recover(Path(chosen.dir))
@@ -195,7 +195,9 @@ async def _serve(chosen: Options) -> int:
         await metrics.listen()
         await server.tier_control.verify()
         _tune_interpreter()
-        print(f"ready port={server.port} http_port={metrics.port} pid={os.getpid()}", flush=True)
+        caches = sum(server.cache_sizes) >> 20
+        ports = f"port={server.port} http_port={metrics.port}"
+        print(f"ready {ports} pid={os.getpid()} caches={caches}mb", flush=True)
         await server.run()
     finally:
         metrics.close()

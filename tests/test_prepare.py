@@ -25,6 +25,15 @@ case "$*" in
 *sysconfig*) echo /nowhere ;;
 *"pip install"*) echo "pip $*" >> {home}/log
   case "$*" in *--only-binary*) {wheels} ;; esac ;;
+*"pip wheel"*) echo "compile=${{STRATAKV_COMPILE:-}} $*" >> {home}/log
+  mkdir -p {home}/venv/wheels
+  case "$*" in
+  *"--no-binary plyvel"*) touch {home}/venv/wheels/plyvel-1.whl ;;
+  *) {build}
+    touch {home}/venv/wheels/stratakv-1.whl
+    printf '#!/bin/sh\necho stratakv 1\n' > {home}/venv/bin/stratakv
+    chmod +x {home}/venv/bin/stratakv ;;
+  esac ;;
 esac
 """
 NO_WHEEL = "echo 'ERROR: No matching distribution found for plyvel>=1.5.1' >&2; exit 1"
@@ -43,7 +52,9 @@ class Machine:
         file.write_text("#!/bin/sh\n" + script)
         file.chmod(0o755)
 
-    def prepare(self, *words: str, pins: str = "") -> subprocess.CompletedProcess[str]:
+    def prepare(
+        self, *words: str, pins: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         path = f"{self.home}/bin:{os.environ['PATH']}"
         return subprocess.run(
             [ROOT / "scripts" / "prepare", *words],
@@ -51,7 +62,13 @@ class Machine:
             text=True,
             check=False,
             timeout=HANG_S,
-            env={"PATH": path, "HOME": str(self.home), "CXX": "no-compiler", "PINS": pins},
+            env={
+                "PATH": path,
+                "HOME": str(self.home),
+                "CXX": "no-compiler",
+                "PINS": pins,
+                **variables,
+            },
         )
 
     def installed(self) -> list[str]:
@@ -60,13 +77,18 @@ class Machine:
 
 
 def machine_of(
-    home: Path, *, is_root: bool = True, version: str = "3.13", wheels: str = "true"
+    home: Path,
+    *,
+    is_root: bool = True,
+    version: str = "3.13",
+    wheels: str = "true",
+    build: str = "true",
 ) -> Machine:
     (home / "bin").mkdir()
     machine = Machine(home)
     is_too_old = int(version == "3.10")
     machine.put("python3", PYTHON.format(home=home, version=version, is_too_old=is_too_old))
-    machine.put("venv-python", VENV_PYTHON.format(home=home, wheels=wheels))
+    machine.put("venv-python", VENV_PYTHON.format(home=home, wheels=wheels, build=build))
     machine.put("id", f"echo {0 if is_root else 1000}")
     machine.put("sudo", "exit 1")
     machine.put(
@@ -161,6 +183,79 @@ def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
     machine = machine_of(tmp_path)
     done = machine.prepare("programs", "sh", "env=coreutils")
     assert (done.returncode, done.stdout, machine.installed()) == (0, "", [])
+
+
+# the server
+
+PLAIN = "echo '  stratakv: plain build: no C compiler; STRATAKV_COMPILE=0 asks'"
+REFUSED = "echo '  StrataKV cannot be compiled: no C compiler'; exit 1"
+
+
+def with_compiler(home: Path) -> Machine:
+    """A machine that has all that compiling needs."""
+    machine = machine_of(home)
+    (home / "installed").touch()
+    (home / "Python.h").touch()
+    machine.put("venv-python", VENV_PYTHON.format(home=home, wheels="true", build="true"))
+    given = (home / "bin" / "venv-python").read_text().replace("echo /nowhere", f"echo {home}")
+    (home / "bin" / "venv-python").write_text(given)
+    machine.put("g++", "true")
+    return machine
+
+
+def built(machine: Machine) -> list[str]:
+    """The wheels that were asked for, by the last words of the call."""
+    lines = [line for line in machine.installed() if " pip wheel " in line]
+    return sorted(line.rpartition("wheels ")[2] for line in lines)
+
+
+def test_the_server_is_compiled_and_so_is_its_leveldb(tmp_path: Path) -> None:
+    machine = with_compiler(tmp_path)
+    done = machine.prepare("server", str(tmp_path / "venv"), CXX="g++")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert built(machine) == ["-qq --no-binary plyvel plyvel", "-v ."]
+    assert packages(machine) == []
+    assert done.stdout.splitlines()[-1] == "stratakv 1"
+    assert machine.installed()[-1].endswith(
+        f"--only-binary :all: {tmp_path}/venv/wheels/stratakv-1.whl"
+    )
+
+
+def test_what_the_fast_build_lacks_is_installed_where_it_may(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    done = machine.prepare("server", str(tmp_path / "venv"))
+    assert done.returncode == 0
+    assert packages(machine)[1:] == [["g++", "libleveldb-dev", "python3.13-dev"]]
+    assert "for the fast build: installing g++ libleveldb-dev python3.13-dev" in done.stdout
+
+
+def test_where_it_may_not_the_build_is_plain_and_two_lines_say_so(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, is_root=False, build=PLAIN)
+    (tmp_path / "installed").touch()
+    done = machine.prepare("server", str(tmp_path / "venv"))
+    assert done.returncode == 0
+    wanted = "sudo apt-get install g++ libleveldb-dev python3.13-dev"
+    assert done.stderr == f"for the fast build: please run  {wanted}\n"
+    assert "plain build: no C compiler; STRATAKV_COMPILE=0 asks\n" in done.stdout
+    assert built(machine) == ["-v ."]
+
+
+def test_who_insists_on_the_fast_build_is_refused_in_a_line(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, is_root=False, build=REFUSED)
+    (tmp_path / "installed").touch()
+    done = machine.prepare("server", str(tmp_path / "venv"), STRATAKV_COMPILE="1")
+    assert done.returncode == 1
+    assert "StrataKV cannot be compiled: no C compiler" in done.stderr
+    assert not any("pip install" in line for line in machine.installed())
+
+
+def test_who_wants_the_plain_build_needs_no_compiler(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    done = machine.prepare("server", str(tmp_path / "venv"), STRATAKV_COMPILE="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert packages(machine) == [["python3.13-venv"]]
+    assert built(machine) == ["-v ."]
+    assert any(line.startswith("compile=0 ") for line in machine.installed())
 
 
 # the oracle

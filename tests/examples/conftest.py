@@ -36,7 +36,10 @@ def example_server(
 ) -> Iterator[StrataServer]:
     directory, flags = tmp_path_factory.mktemp("examples") / "data", FLAGS[request.param]
     if request.param == "cached":
-        server = start_strata(directory, request.getfixturevalue("tier"), *flags)
+        tier: RedisServer = request.getfixturevalue("tier")
+        with tier.client() as client:
+            client.send("FLUSHALL")  # a store of another time may have left its mark
+        server = start_strata(directory, tier, *flags)
     else:
         server = StrataServer(directory, flags=flags).start()
     yield server

@@ -20,10 +20,20 @@ from tests.harness.wire import WireClient
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER_PYTHON = os.environ.get("STRATAKV_PYTHON", sys.executable)
-"""Whose StrataKV is tested: `make test-compiled` names an interpreter with the compiled one."""
+"""Whose StrataKV is tested: `make test` names the build that users get; else it is the sources."""
+MODULE = ("-P", "-m", "stratakv")
+STRATAKV = (SERVER_PYTHON, *MODULE)
+"""Its command line, to be followed by a subcommand."""
+OURS = {"STRATAKV_PYTHON", "STRATAKV_COMPILE"}
+"""What is said to make and to the tests; a server would warn that these are no options."""
 TESTED = {"STRATAKV_DISK_RESERVE_BYTES": "1mb", "STRATAKV_DEBUG_INVARIANTS": "yes"}
 """Hundreds of data directories lie about after a run: each with a small reserve. A server that
 breaks an invariant ends at once, and says which."""
+
+
+def environment() -> dict[str, str]:
+    """The variables that a server is started with."""
+    return {name: value for name, value in os.environ.items() if name not in OURS}
 
 
 class StartError(AssertionError):
@@ -156,11 +166,12 @@ class StrataServer(Process):
 
     flags: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    python: str = SERVER_PYTHON
     http_port: int = field(init=False, default=0)
 
     def start(self) -> Self:
         seen = len(self.output())
-        self._spawn(self._argv(), {**TESTED, **os.environ, **self.env})
+        self._spawn(self._argv(), {**TESTED, **environment(), **self.env})
         ready = self._ready_line(seen)
         self.port = self._number("port", ready)
         self.http_port = self._number("http_port", ready)
@@ -173,7 +184,7 @@ class StrataServer(Process):
 
     def _argv(self) -> list[str]:
         places = ["--bind", "127.0.0.1", "--port", "0", "--http-port", "0", "--dir", str(self.dir)]
-        return [SERVER_PYTHON, "-P", "-m", "stratakv", "serve", *places, *self.flags]
+        return [self.python, *MODULE, "serve", *places, *self.flags]
 
     def _ready_line(self, seen: int) -> str:
         def found() -> str:
