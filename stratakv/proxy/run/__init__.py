@@ -10,6 +10,7 @@
     long_commands  a command over a LongTxn
     long_work      a LongTxn, and its waits for the store
     cache_reads    a command that the tier answers
+    ranking        directories of ranks, and who waits for one
     blocking       clients that wait for a key
     unblocking     their command, run again
     invariants     what has to hold between two turns, looked at in the tests

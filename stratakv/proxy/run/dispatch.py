@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered, Unranked
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import (
     MONITORING,
@@ -43,12 +43,14 @@ from stratakv.proxy.run.guards import (
 from stratakv.proxy.run.lock_waits import LockWaits, claim_of, is_queued, needs_locks
 from stratakv.proxy.run.long_commands import LongCommands
 from stratakv.proxy.run.pipelines import Pipelines
+from stratakv.proxy.run.ranking import Ranking
 from stratakv.proxy.run.running import Running
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.run.unblocking import Unblocking
 from stratakv.proxy.table.registry import TABLE, Command
-from stratakv.proxy.wire.replies import BULK_HEADS, CRLF, INTEGERS, NO_REPLY, QUEUED, Status
+from stratakv.proxy.wire.encoding import BULK_HEADS, CRLF, INTEGERS
+from stratakv.proxy.wire.replies import NO_REPLY, QUEUED, Status
 from stratakv.proxy.wire.requests import Request
 
 log = logging.getLogger("stratakv")
@@ -56,6 +58,8 @@ log = logging.getLogger("stratakv")
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
 KNOWN_SPELLINGS: Final = 4096
+STREAK_TRIES: Final = 8
+"""Commands of a pipeline that no streak could serve, before none is asked any more."""
 
 
 class Dispatcher:
@@ -79,6 +83,7 @@ class Dispatcher:
         self.blocked = BlockedClients(loop, turns.keyspace, self.wake_blocked)
         self.unblocking = Unblocking(self, self.blocked, self.guards)
         self.long_commands = LongCommands(self, turns)
+        self.ranking = Ranking(self, turns.keyspace, slices)
 
     # the hot path
 
@@ -97,7 +102,13 @@ class Dispatcher:
         slice_end = began + CLIENT_SLICE_SECONDS
         streak_of: Command | None = None
         streak = 0
-        for number, request in enumerate(requests):
+        total = len(requests)
+        tries = STREAK_TRIES if slow_seconds >= CLIENT_SLICE_SECONDS else 0
+        next_ = 0
+        while next_ < total:
+            number = next_
+            next_ += 1
+            request = requests[number]
             try:
                 entry = spellings[request[0]]
             except (KeyError, IndexError):
@@ -122,7 +133,19 @@ class Dispatcher:
                 streak_of, streak, streak_began = entry, 0, before
                 session.last_command = entry.name
             streak += 1
-            if entry.takes_session:
+            served = 0
+            if (
+                tries
+                and entry.streak is not None
+                and next_ < total
+                and not (guards.bits or session.guards)
+                and txn.keyspace.is_unobserved
+            ):
+                served = entry.streak(session, requests, number)
+            if served:
+                streak += served - 1
+                next_ += served - 1
+            elif entry.takes_session:
                 constant = entry.constant
                 if constant is not None and count == 1 and not (guards.bits or session.guards):
                     out.append(constant)
@@ -134,6 +157,8 @@ class Dispatcher:
                         break
                     out, txn = session.out, session.txn
             else:
+                if entry.streak is not None:
+                    tries -= tries > 0
                 txn.budget = ROW_BUDGET
                 session.needs_commit = True
                 try:
@@ -173,8 +198,8 @@ class Dispatcher:
             if now - before >= slow_seconds:
                 self._stats.record_slow(session, request, now - before)
             before = now
-            if now > slice_end and number + 1 < len(requests):
-                self.pipelines.yield_turn(session, requests[number + 1 :])
+            if now > slice_end and next_ < total:
+                self.pipelines.yield_turn(session, requests[next_:])
                 break
         if streak:
             assert streak_of is not None
@@ -206,6 +231,8 @@ class Dispatcher:
             self.blocked.park(session, entry, request, reason)
         elif isinstance(reason, Unanswered) and not entry.is_write:
             CacheRead(self, session, entry, request).ask(reason.requests)
+        elif isinstance(reason, Unranked):
+            self.ranking.wait(session, entry, request, reason)
         else:
             self.long_commands.start(session, entry, request, widely=isinstance(reason, Uncovered))
 

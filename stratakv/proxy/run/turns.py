@@ -23,7 +23,7 @@ from typing import Final
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable, misconf
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.wire import replies
+from stratakv.proxy.wire import encoding
 
 TURN_SECONDS: Final = 0.002
 """How long pipelines run in a turn before what is left of them waits for the next."""
@@ -179,7 +179,7 @@ class Turns:
 def _refuse(held: Held, failure: StoreUnavailable) -> None:
     """Put the reason in place of the replies of writers."""
     refusal = misconf(str(failure), for_good=isinstance(failure, StoreDamaged))
-    line = replies.error(refusal.text)
+    line = encoding.error(refusal.text)
     for _, out, marks in held:
         for mark in marks:
             if mark < len(out):  # else CLIENT REPLY had muted it

@@ -10,10 +10,13 @@ What is remembered is worth something only together with the very Meta object it
 a meta that was never committed, was evicted or was read again is another object, and then the walk
 begins at the prefix, as ever. Whoever changes `k#` rows calls `widen` or `keep`.
 
+Small sets that are known as a whole (keyspace/small_orders.py) need none of this.
+
 A LongTxn has metas of its own: its walks learn nothing, its writes widen nothing. So it gives a set
 whose rows it changes another meta, even if the count stays: then nothing is known of the set.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Final
@@ -42,10 +45,28 @@ def walk(
     """The first `limit` row keys of the set's order, or of its part in [start, stop)."""
     if ZSET_TIERED[meta.encoding]:
         return zset_orders.walk(txn, meta, start, stop, reverse=reverse, limit=limit)
+    whole = txn.whole_order(meta)
+    if whole is not None:
+        return _cut(txn, whole, start, stop, reverse=reverse, limit=limit)
     known = _known(txn, meta)
     if known.outliers:
         return _walk_with_outliers(txn, known, start, stop, reverse=reverse, limit=limit)
     return _walk_inside(txn, known, start, stop, reverse=reverse, limit=limit)
+
+
+def _cut(
+    txn: Txn, whole: list[bytes], start: bytes, stop: bytes | None, *, reverse: bool, limit: int
+) -> list[bytes]:
+    """A part of an order that is known."""
+    low = bisect_left(whole, start) if start else 0
+    high = len(whole) if stop is None else bisect_left(whole, stop, low)
+    if reverse:
+        found = whole[max(low, high - limit) : high]
+        found.reverse()
+    else:
+        found = whole[low : min(high, low + limit)]
+    txn.spend(len(found))
+    return found
 
 
 def _walk_inside(

@@ -1,5 +1,8 @@
 """Ranges of a sorted set: by rank, by score and by name. All of them are walks over `k#` rows.
 
+In a large set the walk begins where the first row wanted is, and nothing is counted by walking, if
+there is a directory of its ranks (see zset_ranks.py).
+
 A score range is one range of rows. So is a name range when all scores are equal, which is what name
 ranges are for. With different scores it is the run of members that Redis's walk finds: from the
 first member within the lower bound on, as long as members are within the upper one.
@@ -18,6 +21,7 @@ from stratakv.encodings.layout.formats import ZSET_TIERED
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.layout.rows import encode_score
 from stratakv.encodings.tier import zset_orders
+from stratakv.encodings.types.zsets import zset_ranks
 from stratakv.encodings.types.zsets.zset_order import walk
 from stratakv.encodings.types.zsets.zsets import (
     Scored,
@@ -29,6 +33,7 @@ from stratakv.encodings.types.zsets.zsets import (
     size,
 )
 
+INFINITY: Final = float("inf")
 NOTHING: Final[tuple[bytes, ...]] = ()
 
 
@@ -43,6 +48,9 @@ class Range(Protocol):
     def length(self, meta: Meta) -> int | None:
         """How many rows there are if that is known without a walk; else None."""
 
+    def count(self, txn: Txn, meta: Meta) -> int | None:
+        """How many rows there are if that can be told without a walk over them."""
+
     def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
         """How many rows there are if Redis can tell, for versions whose order it has."""
 
@@ -53,6 +61,10 @@ class RankRange:
 
     start: int
     end: int
+
+    def count(self, txn: Txn, meta: Meta) -> int | None:
+        """Known from the count."""
+        return self.length(meta)
 
     def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
         """Nobody counts ranks."""
@@ -68,20 +80,30 @@ class RankRange:
     ) -> Iterable[bytes]:
         """Walk from the end of the set that is nearer to the first row wanted."""
         if ZSET_TIERED[meta.encoding]:
-            ranked = zset_orders.by_rank(txn, meta, self.start, self.end, reverse=reverse)
-            return ranked[offset : offset + limit]
+            found = zset_orders.by_rank(txn, meta, self.start, self.end, reverse=reverse)
+            return found[offset : offset + limit]
         count = size(meta)
         first, last = self._resolve(count)
         first += offset
         wanted = min(limit, last - first + 1)
         if wanted <= 0:
             return NOTHING
-        txn.expect_work(wanted + min(first, count - first - 1))
+        if txn.knows_order(meta) and (whole := txn.whole_order(meta)) is not None:
+            txn.spend(wanted)
+            if reverse:
+                return whole[count - first - wanted : count - first][::-1]
+            return whole[first : first + wanted]
+        distance = min(first, count - first - 1)
+        if distance > txn.recollections.ranks.near and zset_ranks.may_have(txn, meta):
+            ranked = zset_ranks.rows_at(txn, meta, first, wanted, reverse=reverse)
+            if ranked is not None:
+                return ranked
+        txn.expect_work(wanted + distance)
         if first == 0:
             return walk(txn, meta, reverse=reverse, limit=wanted)
         if first + wanted <= count - first:
-            found = walk(txn, meta, reverse=reverse, limit=first + wanted)
-            return islice(found, first, None)
+            passed = walk(txn, meta, reverse=reverse, limit=first + wanted)
+            return islice(passed, first, None)
         edge = _last(walk(txn, meta, reverse=not reverse, limit=count - first))
         if reverse:
             return walk(txn, meta, stop=edge + b"\0", reverse=True, limit=wanted)
@@ -114,9 +136,12 @@ class ScoreRange:
 
     def length(self, meta: Meta) -> int | None:
         """Known for all scores there are."""
-        infinity = float("inf")
-        everything = ScoreRange(-infinity, infinity)
-        return size(meta) if self == everything else None
+        is_everything = (
+            self.low == -INFINITY
+            and self.high == INFINITY
+            and not (self.low_is_open or self.high_is_open)
+        )
+        return size(meta) if is_everything else None
 
     def rows(
         self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
@@ -127,9 +152,16 @@ class ScoreRange:
             return zset_orders.by_score(
                 txn, meta, low, high, reverse=reverse, offset=offset, limit=limit
             )
-        start = _edge(meta.order, self.low, after=self.low_is_open)
-        stop = _edge(meta.order, self.high, after=not self.high_is_open)
+        start, stop = self._edges(meta.order)
         return _part(txn, meta, start, stop, reverse=reverse, offset=offset, limit=limit)
+
+    def count(self, txn: Txn, meta: Meta) -> int | None:
+        """Between the positions of two edges."""
+        return zset_ranks.count_between(txn, meta, *self._edges(meta.order))
+
+    def _edges(self, order: bytes) -> tuple[bytes, bytes]:
+        start = _edge(order, self.low, after=self.low_is_open)
+        return start, _edge(order, self.high, after=not self.high_is_open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +203,7 @@ class LexRange:
             if found is not None:
                 return found
         at = len(meta.order)
-        first = _last(walk(txn, meta, meta.order, limit=1))
-        last = _last(walk(txn, meta, meta.order, reverse=True, limit=1))
+        first, last = _ends(txn, meta)
         if first[at : at + 8] == last[at : at + 8]:
             start, stop = self._edges(first[: at + 8])
             return _part(txn, meta, start, stop, reverse=reverse, offset=offset, limit=limit)
@@ -181,6 +212,16 @@ class LexRange:
         members = walk(txn, meta, meta.order, reverse=reverse)
         run = self._run(members, at + 8, offset, reverse=reverse)
         return islice(run, limit)
+
+    def count(self, txn: Txn, meta: Meta) -> int | None:
+        """Between the positions of two edges, if all scores are equal."""
+        if self._holds_nothing():
+            return 0
+        at = len(meta.order) + 8
+        first, last = _ends(txn, meta)
+        if first[:at] != last[:at]:
+            return None
+        return zset_ranks.count_between(txn, meta, *self._edges(first[:at]))
 
     def _edges(self, prefix: bytes) -> tuple[bytes, bytes]:
         """The range within the rows of one score."""
@@ -241,8 +282,12 @@ class Query:
 
     def length(self, txn: Txn, meta: Meta) -> int:
         """How many rows it finds."""
+        if self.offset < 0 or self.limit == 0:
+            return 0
         known = self.range.length(meta)
-        if known is None or self.offset < 0:
+        if known is None and zset_ranks.may_have(txn, meta):
+            known = self.range.count(txn, meta)
+        if known is None:
             return count_rows(self.rows(txn, meta))
         return max(0, min(self.limit, known - self.offset))
 
@@ -319,6 +364,12 @@ def _part(
     """Up to `limit` row keys of [start, stop) after the first `offset`."""
     if start >= stop:
         return NOTHING
+    if offset > txn.recollections.ranks.near and zset_ranks.may_have(txn, meta):
+        ranked = zset_ranks.part(
+            txn, meta, start, stop, reverse=reverse, offset=offset, limit=limit
+        )
+        if ranked is not None:
+            return ranked
     reach = min(UNLIMITED, offset + limit)
     found = walk(txn, meta, start, stop, reverse=reverse, limit=reach)
     return islice(found, offset, None) if offset else found
@@ -330,6 +381,12 @@ def _edge(order: bytes, score: float, *, after: bool) -> bytes:
     if not after:
         return order + raw
     return order + rows.U64.pack(rows.U64.unpack(raw)[0] + 1)
+
+
+def _ends(txn: Txn, meta: Meta) -> tuple[bytes, bytes]:
+    """The first and the last row of a set."""
+    first = _last(walk(txn, meta, meta.order, limit=1))
+    return first, _last(walk(txn, meta, meta.order, reverse=True, limit=1))
 
 
 def _last(found: Iterable[bytes]) -> bytes:

@@ -10,6 +10,7 @@ Invariants
 3. The order of the `k#` rows is the order of the set: by score, then by the member's bytes.
 """
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -22,7 +23,7 @@ from stratakv.encodings.layout.metas import ZSET, Meta
 from stratakv.encodings.layout.rows import LONG_MEMBER, decode_score, encode_score, index_of
 from stratakv.encodings.tier import zset_orders
 from stratakv.encodings.types.shared import member_rows, sampling
-from stratakv.encodings.types.zsets import zset_order
+from stratakv.encodings.types.zsets import zset_order, zset_ranks
 from stratakv.errors import CommandError, Corrupt
 
 Scored = tuple[bytes, float]
@@ -85,13 +86,16 @@ class ZsetEditor:
         if old is None:
             self.count += 1
         elif not ZSET_TIERED[self._meta.encoding]:
-            self._txn.delete(self._order + encode_score(old) + member)
+            left = encode_score(old) + member
+            self._txn.delete(self._order + left)
+            self._txn.shifted(self._sub, left, -1)
         self._txn.put(self._sub + member, raw)
         if ZSET_TIERED[self._meta.encoding]:
             _put_tiered(self._txn, self._meta, member, raw, is_new=old is None)
             return
         row = self._order + raw + member
         self._txn.put(row, b"")
+        self._txn.shifted(self._sub, raw + member, 1)
         if self._txn.is_long:
             self._txn.update(self._key, self._meta, self._meta.extra)  # see zset_order
         zset_order.widen(self._txn, self._meta, self._meta, row)
@@ -104,7 +108,9 @@ class ZsetEditor:
         if ZSET_TIERED[self._meta.encoding]:
             _delete_tiered(self._txn, self._meta, member)
         else:
-            self._txn.delete(self._order + encode_score(score) + member)
+            left = encode_score(score) + member
+            self._txn.delete(self._order + left)
+            self._txn.shifted(self._sub, left, -1)
 
     def close(self) -> None:
         """Save the count; a set without members is no key."""
@@ -142,6 +148,7 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
             txn.save(key, meta)
         elif not ZSET_TIERED[meta.encoding]:
             txn.delete(meta.order + old + member)
+            txn.shifted(meta.sub, old + member, -1)
             if txn.is_long:
                 txn.update(key, meta, meta.extra)  # see zset_order
         zset_order.widen(txn, before, meta, meta.order + raw + member)
@@ -149,7 +156,9 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
     if ZSET_TIERED[meta.encoding]:
         _put_tiered(txn, meta, member, raw, is_new=old is None)
     else:
-        txn.put(meta.order + raw + member, b"")
+        place = raw + member
+        txn.put(meta.order + place, b"")
+        txn.shifted(meta.sub, place, 1)
     if txn.keyspace.notifies:
         txn.event("z", "zadd", key)
     return old is None
@@ -243,6 +252,10 @@ def rank(txn: Txn, key: bytes, member: bytes, *, reverse: bool = False) -> int |
     raw = None if meta is None else txn.get(meta.sub + member)
     if meta is None or raw is None:
         return None
+    if zset_ranks.may_have(txn, meta):
+        found = zset_ranks.rank(txn, meta, raw + member)
+        if found is not None:
+            return size(meta) - 1 - found if reverse else found
     row = meta.order + raw + member
     if reverse:
         return count_rows(zset_order.walk(txn, meta, row)) - 1
@@ -276,7 +289,17 @@ def pop_first(
 def random_one(txn: Txn, key: bytes) -> bytes | None:
     """A random member, or None if there is no such key."""
     meta = look_up_zset(txn, key)
-    return None if meta is None else sampling.one(txn, meta)
+    return None if meta is None else _pick(txn, meta, random.randrange(size(meta)))
+
+
+def _pick(txn: Txn, meta: Meta, rank: int) -> bytes | None:
+    """The member of a random rank; without a directory, a random one of about equal chances."""
+    if zset_ranks.may_have(txn, meta):
+        row = zset_ranks.row_at(txn, meta, rank)
+        if row is not None:
+            return row[len(meta.sub) + 8 :]
+        txn.want_ranks(meta)
+    return sampling.one(txn, meta)
 
 
 def random_members(txn: Txn, key: bytes, count: int) -> tuple[int, Iterable[bytes]]:
@@ -284,12 +307,32 @@ def random_members(txn: Txn, key: bytes, count: int) -> tuple[int, Iterable[byte
     meta = look_up_zset(txn, key)
     if meta is None or count == 0:
         return 0, ()
+    total = size(meta)
+    if count >= total:
+        return total, members_of(meta, zset_order.walk(txn, meta, reverse=True))
+    is_ranked = zset_ranks.may_have(txn, meta) and abs(count) * sampling.PASS_SHARE < total
+    if is_ranked and txn.ranking(meta) is not None:
+        ranks = random.sample(range(total), count) if count > 0 else None
+        picked = _picked(txn, meta, ranks or random.choices(range(total), k=-count))
+        if picked is not None:
+            return abs(count), picked
+    elif is_ranked:
+        txn.want_ranks(meta)
     if count < 0:
         return -count, sampling.repeated(txn, meta, -count)
-    total = size(meta)
-    if count < total:
-        return count, sampling.distinct(txn, meta, count, total)
-    return total, members_of(meta, zset_order.walk(txn, meta, reverse=True))
+    return count, sampling.distinct(txn, meta, count, total)
+
+
+def _picked(txn: Txn, meta: Meta, ranks: Sequence[int]) -> list[bytes] | None:
+    """The members of some ranks; None if there is no directory, or no more."""
+    at = len(meta.sub) + 8
+    picked: list[bytes] = []
+    for rank in ranks:
+        row = zset_ranks.row_at(txn, meta, rank)
+        if row is None:
+            return None
+        picked.append(row[at:])
+    return picked
 
 
 def scan_page(txn: Txn, key: bytes, cursor: int, wanted: int) -> tuple[int, list[Scored]]:
