@@ -14,9 +14,11 @@ from functools import partial
 from typing import Any, Final
 
 from stratakv import errors, logs
+from stratakv.cache_sizes import cache_sizes
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.limits import COMPACT_LIMITS, Limits
+from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
@@ -40,6 +42,7 @@ from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
 from stratakv.storage.engines import open_engine
 from stratakv.storage.leveldb.usage import DiskWatch
+from stratakv.storage.row_cache import RowCache
 from stratakv.storage.store import Store
 
 log = logging.getLogger("stratakv")
@@ -63,10 +66,13 @@ class Server:
         self.stats.log_slower_than(options.slowlog_log_slower_than)
         self.stats.keep_slow_calls(options.slowlog_max_len)
         self.stats.watch_latency_from(options.latency_monitor_threshold)
+        self.cache_sizes = cache_sizes(options)
+        log.info("caches: %s", self.cache_sizes)
         self.store = Store(
             open_engine(options),
             post=loop.call_soon_threadsafe,
             sync=options.durability == "always",
+            row_cache_bytes=self.cache_sizes.rows,
         )
         self.disk = DiskWatch(self.store.directory)
         self.slices = Slices(loop)
@@ -74,11 +80,13 @@ class Server:
             self.store,
             self.clock,
             databases=options.databases,
-            cache_bytes=options.meta_cache_bytes,
+            cache_bytes=self.cache_sizes.metas,
             encodings=_encodings(options),
             slices=self.slices,
         )
         self.keyspace.limits = Limits(string_bytes=options.proto_max_bulk_len)
+        self.keyspace.recollections.ranks.choose_limit(options.rank_directory_bytes)
+        self.keyspace.recollections.ranks.choose_least(options.rank_directory_members)
         self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
         self.turns = Turns(loop, self.keyspace, self._store_failed)
         self.tier_control = TierControl(self)
@@ -337,8 +345,13 @@ def _keyspace_effects(keyspace: Keyspace) -> Effects:
     def change_compact(name: str, text: str) -> None:
         change(compact={**keyspace.limits.compact, name: int(text)})
 
+    def limit(cache: MetaCache | RowCache, name: str, size: int) -> None:
+        cache.limit_bytes = size or getattr(cache_sizes(Options()), name)
+
     return {
-        "meta-cache-bytes": partial(setattr, keyspace.cache, "limit_bytes"),
+        "rank-directory-bytes": keyspace.recollections.ranks.choose_limit,
+        "meta-cache-bytes": partial(limit, keyspace.cache, "metas"),
+        "row-cache-bytes": partial(limit, keyspace.store.row_cache, "rows"),
         "proto-max-bulk-len": lambda size: change(string_bytes=size),
         "stream-node-max-entries": lambda text: change(stream_node_entries=int(text) or 100),
         **{name: partial(change_compact, name) for name in COMPACT_LIMITS},

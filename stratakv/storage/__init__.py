@@ -5,6 +5,7 @@
     store        groups of writes, read back before they are written
     threads      who works on an engine beside the loop
     journal      the names of rows written lately
+    row_cache    rows that were read lately
     queue_heads  where the live rows of a queue begin
     memory       an engine without a disk
     leveldb      the embedded engine

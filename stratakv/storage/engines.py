@@ -30,12 +30,13 @@ def open_directory(directory: Path) -> Engine:
 
 
 def _open_leveldb(options: "Options") -> EmbeddedEngine:
+    from stratakv.cache_sizes import cache_sizes
     from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 
     return LevelEngine(
         Path(options.dir),
         LevelOptions(
-            block_cache=options.block_cache_bytes,
+            block_cache=cache_sizes(options).blocks,
             write_buffer=options.write_buffer_bytes,
             bloom_bits=options.bloom_bits,
             max_open_files=options.max_open_files,

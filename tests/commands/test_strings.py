@@ -9,7 +9,7 @@ from tests.harness.wire import Arg, WireClient
 
 Call = tuple[Arg, ...]
 Outcome = tuple[Call, list[bytes], int]
-"""A call, the replies that tell what it did, and the time to live in hundreds of seconds."""
+"""A call, the replies that tell what it did, and until when the key lives: see `lifetime`."""
 
 STATES: dict[str, list[Call]] = {
     "absent": [],
@@ -20,6 +20,8 @@ STATES: dict[str, list[Call]] = {
     "set": [("SADD", "k", "a")],
 }
 
+ABSOLUTE = 9999999999
+
 SET_OPTIONS: list[Call] = [
     ("NX",),
     ("xx",),
@@ -28,8 +30,8 @@ SET_OPTIONS: list[Call] = [
     ("EX", 1040),
     ("ex", 2040),
     ("PX", 940000),
-    ("EXAT", 9999999999),
-    ("PXAT", 9999999999999),
+    ("EXAT", ABSOLUTE),
+    ("PXAT", ABSOLUTE * 1000),
     ("PXAT", 1),
     ("EX", 0),
     ("EX", "abc"),
@@ -85,16 +87,21 @@ def with_options(*words: Arg) -> list[Call]:
     return [(*words, *one, *other) for one, other in pairs]
 
 
+def lifetime(ttl: int, at: int) -> int:
+    """What is the same whoever was asked first: an absolute time, or some hundreds of seconds."""
+    return at if at >= ABSOLUTE else round(ttl, -2)
+
+
 def outcomes(wire: WireClient, state: str, calls: list[Call]) -> list[Outcome]:
     """For each call: its reply and what it left behind, from the same state each time."""
-    after: list[Call] = [("TYPE", "k"), ("MGET", "k", "l", "m"), ("TTL", "k")]
+    after: list[Call] = [("TYPE", "k"), ("MGET", "k", "l", "m"), ("TTL", "k"), ("EXPIRETIME", "k")]
     steps = [("DEL", "k", "l", "m"), *STATES[state]]
     replies = iter(wire.pipeline(step for call in calls for step in (*steps, call, *after)))
     found = []
     for call in calls:
         told = [next(replies) for _ in (*steps, call, *after)][len(steps) :]
-        seconds = told.pop().frame.number or 0
-        found.append((call, [reply.raw for reply in told], round(seconds, -2)))
+        at, ttl = (told.pop().frame.number or 0 for _ in range(2))
+        found.append((call, [reply.raw for reply in told], lifetime(ttl, at)))
     return found
 
 

@@ -63,6 +63,13 @@ class Bench:
         return [str(problem) for problem in check(self.engine)]
 
 
+def commit_and_forget(txn: Txn) -> None:
+    """What is in memory is what a server that has just started would read."""
+    txn.apply()
+    txn.keyspace.commit(lambda error: None)
+    txn.db.forget()
+
+
 def level_bench(directory: Path, encodings: Mapping[int, int] | None = None) -> Bench:
     return Bench(LevelEngine(directory), encodings=encodings)
 

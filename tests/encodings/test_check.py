@@ -16,7 +16,7 @@ from stratakv.encodings.types.zsets import zsets
 from stratakv.encodings.upkeep.check import check_directory
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.contract import Rows
-from tests.encodings.fixtures import Bench, level_bench
+from tests.encodings.fixtures import Bench, commit_and_forget, level_bench
 
 NS = b"0:"
 AT_MS = 4_000_000_000_000
@@ -34,7 +34,7 @@ def fill(bench: Bench) -> None:
     lists.create(txn, b"list", [b"x", b"y"])
     txn.apply()
     sets.add_all(txn, b"dead", [b"a", b"b"])
-    txn.apply()
+    commit_and_forget(txn)
     txn.drop(b"dead")
     txn.apply()
     bench.commit()

@@ -20,7 +20,7 @@ from stratakv.encodings.types.sets import sets
 from stratakv.encodings.types.streams import stream_groups, streams
 from stratakv.encodings.types.strings import strings
 from stratakv.encodings.types.zsets import zsets
-from tests.encodings.fixtures import level_bench, stored
+from tests.encodings.fixtures import commit_and_forget, level_bench, stored
 
 # The clock stands at 1_700_000_000_000_000 us, so versions are ...4000, ...4001 and so on.
 V0 = b"\x00\x06\x0a\x24\x18\x1e\x40\x00"
@@ -125,13 +125,19 @@ def fill_stream(txn: Txn) -> None:
 
 def delete_set(txn: Txn) -> None:
     sets.add_all(txn, b"tags", [b"red"])
+    commit_and_forget(txn)
+    keys.delete(txn, (b"tags",))
+
+
+def delete_known_set(txn: Txn) -> None:
+    sets.add_all(txn, b"tags", [b"red", b"blue"])
     txn.apply()
     keys.delete(txn, (b"tags",))
 
 
 def replace_set_by_hash(txn: Txn) -> None:
     sets.add_all(txn, b"tags", [b"red"])
-    txn.apply()
+    commit_and_forget(txn)
     strings.assign(txn, b"tags", b"x")
     txn.apply()
     keys.delete(txn, (b"tags",))
@@ -332,6 +338,12 @@ CASES: list[tuple[str, dict[int, int], Callable[[Txn], None], dict[bytes, bytes]
             b"g#0:" + V0 + b"tags": b"\x05\x00",
             b"s#" + TAGS_PATH + V0 + b"red": b"",
         },
+    ),
+    (
+        "a deleted set whose members were known",
+        {},
+        delete_known_set,
+        {**STORE, b"n#0:": NONE, b"x#0:": NONE},
     ),
     (
         "a set, replaced by a string, deleted, and a hash",

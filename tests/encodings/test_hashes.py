@@ -8,6 +8,7 @@ import pytest
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.types.hashes import hashes
+from stratakv.encodings.types.keys import keys
 from stratakv.encodings.types.sets import sets
 from stratakv.encodings.types.shared import member_rows
 from stratakv.encodings.types.strings import strings
@@ -277,3 +278,47 @@ def test_a_hash_takes_the_place_of_a_dropped_set(bench: Bench) -> None:
     bench.do(lambda txn: txn.drop(KEY))
     bench.do(hashes.assign, KEY, b"f", b"v")
     assert bench.do(hashes.everything, KEY) == [(b"f", b"v")]
+
+
+def test_a_small_hash_that_is_known_needs_no_scan_until_a_field_goes() -> None:
+    bench = Bench(MemoryEngine())
+    model = fill(bench, 5)
+    store = bench.keyspace.store
+
+    def scans() -> int:
+        before = store.stats.scans
+        assert dict(bench.do(hashes.everything, KEY)) == model
+        assert list(bench.do(hashes.names, KEY)) == sorted(model)
+        return store.stats.scans - before
+
+    assert scans() == 0
+    bench.commit()
+    bench.keyspace.databases[0].forget()
+    assert scans() > 0
+    assert scans() == 0
+    model[b"field:000001"] = b"changed"
+    bench.do(hashes.assign, KEY, b"field:000001", b"changed")
+    bench.do(keys.expire, KEY, bench.clock.now_ms + 1000, frozenset[bytes]())
+    assert scans() == 0
+    model[b"new"] = b"1"
+    bench.do(hashes.assign, KEY, b"new", b"1")
+    assert scans() == 0
+    del model[b"field:000002"]
+    bench.do(hashes.remove, KEY, [b"field:000002"])
+    model[b"another"] = b"2"
+    bench.do(hashes.assign, KEY, b"another", b"2")
+    assert scans() > 0
+    assert scans() == 0
+    database = bench.keyspace.databases[0]
+    assert database.cached_bytes == sum(meta.charge for meta in database.cache.values())
+
+
+def test_what_a_discarded_unit_wrote_is_not_remembered_as_a_member() -> None:
+    bench = Bench(MemoryEngine())
+    model = fill(bench, 3)
+    bench.txn.budget = 1000
+    hashes.assign(bench.txn, KEY, b"never", b"1")
+    assert dict(hashes.everything(bench.txn, KEY)[1]) == {**model, b"never": b"1"}
+    bench.txn.discard()
+    assert dict(bench.do(hashes.everything, KEY)) == model
+    assert dict(bench.do(hashes.everything, KEY)) == model

@@ -81,7 +81,7 @@ def _lose_a_batch(bench: Bench) -> None:
 
 def _remember_wrongly(bench: Bench) -> None:
     bench.store.get_often(rows.LIVE + b"0:")
-    bench.store._recent[rows.LIVE + b"0:"] = b"another"
+    bench.store.row_cache.keep(rows.LIVE + b"0:", b"another")
 
 
 @pytest.mark.parametrize(

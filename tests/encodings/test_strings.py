@@ -58,7 +58,7 @@ def test_a_value_survives_the_cache(bench: Bench) -> None:
 
 
 def test_assign_replaces_a_collection_and_queues_its_rows(bench: Bench) -> None:
-    bench.do(sets.add, KEY, b"a")
+    bench.do(sets.add_all, KEY, [b"%d" % number for number in range(100)])
     assigned(bench, b"v")
     garbage = list(bench.keyspace.store.engine.scan(b"g#", b"g$"))
     assert bench.do(strings.find, KEY) == b"v"

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from stratakv.errors import CommandError, wrong_type
+from stratakv.proxy.wire.encoding import CHUNK, RESP2, RESP3
 from stratakv.proxy.wire.replies import (
-    CHUNK,
     NO_REPLY,
     NULL_ARRAY,
     OK,
-    RESP2,
-    RESP3,
     Boolean,
     Members,
     Pairs,

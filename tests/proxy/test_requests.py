@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import resource
+import shutil
+import subprocess
+import sysconfig
 import tracemalloc
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratakv.proxy.wire.requests import RequestParser, StrictParser, split_words
+from stratakv.proxy.wire import requests
+from stratakv.proxy.wire.requests import RequestParser, Split, StrictParser, split_words
 from tests.harness.servers import RedisServer
 from tests.harness.wire import encode
 
@@ -33,6 +40,33 @@ MESSAGES: list[tuple[bytes, Requests]] = [
     (b'ECHO ""\r\n', [[b"ECHO", b""]]),
 ]
 BEHIND = encode("ECHO", "behind")
+
+
+def compiled_split(directory: Path) -> Split:
+    """The splitter out of its source, wherever there is a C compiler."""
+    source = Path(requests.__file__).with_name("_split.c")
+    headers = sysconfig.get_path("include")
+    if shutil.which("cc") is None or not Path(headers, "Python.h").exists():
+        pytest.skip("there is no C compiler")
+    target = directory / "_split.so"
+    flags = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
+    subprocess.run(["cc", *flags, f"-I{headers}", str(source), "-o", str(target)], check=True)
+    spec = importlib.util.spec_from_file_location("_split", target)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    split: Split = module.split
+    return split
+
+
+@pytest.fixture(scope="module", params=["hiredis", "C"], autouse=True)
+def splitter(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Every test of this page holds for both ways of reading what is plain."""
+    with pytest.MonkeyPatch.context() as patch:
+        by_c = compiled_split(tmp_path_factory.mktemp("split")) if request.param == "C" else None
+        patch.setattr(requests, "SPLIT", by_c)
+        yield request.param
 
 
 def received(parser: RequestParser, pieces: list[bytes]) -> Requests:

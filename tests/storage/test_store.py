@@ -14,13 +14,8 @@ from stratakv.storage import store as store_module
 from stratakv.storage.contract import Rows
 from stratakv.storage.journal import JOURNAL_ROWS
 from stratakv.storage.memory import MemoryEngine
-from stratakv.storage.store import (
-    INLINE_ROWS,
-    RECENT_BYTES,
-    RECENT_ROWS,
-    Store,
-    merge,
-)
+from stratakv.storage.row_cache import LONGEST_VALUE, ROW_COST, UNKNOWN
+from stratakv.storage.store import INLINE_ROWS, Store, merge
 from tests.harness.waiting import HANG_S, wait_until
 
 ENDLESS = b"\xff" * 8
@@ -354,16 +349,39 @@ def test_nothing_of_a_refused_batch_is_remembered(gate: Gate) -> None:
 def test_large_values_are_not_remembered() -> None:
     store = Store(MemoryEngine())
     store.get_often(b"row")
-    put(store, {b"row": b"x" * (RECENT_BYTES + 1)})
+    put(store, {b"row": b"x" * (LONGEST_VALUE + 1)})
     store.commit(lambda error: None)
-    assert b"row" not in store._recent
+    assert not len(store.row_cache)
+    assert store.get_often(b"row") == b"x" * (LONGEST_VALUE + 1)
 
 
 def test_no_more_rows_are_remembered_than_allowed() -> None:
-    store = Store(MemoryEngine())
-    for number in range(3 * RECENT_ROWS):
+    store = Store(MemoryEngine(), row_cache_bytes=100 * ROW_COST)
+    dropped: list[object] = []
+    store.row_cache.on_leftovers = dropped.extend
+    for number in range(1000):
         store.get_often(b"%d" % number)
-    assert len(store._recent) <= RECENT_ROWS
+        assert len(store.row_cache) <= 100
+    assert len(dropped) + len(store.row_cache) == 1000
+
+
+def test_what_is_read_again_and_again_stays_remembered() -> None:
+    store = Store(MemoryEngine(), row_cache_bytes=100 * ROW_COST)
+    store.get_often(b"often")
+    for number in range(1000):
+        store.get_often(b"%d" % number)
+        assert store.peek(b"often") is None
+    assert store.peek(b"0") is UNKNOWN
+
+
+def test_a_row_of_the_old_generation_changes_with_a_write() -> None:
+    store = Store(MemoryEngine(), row_cache_bytes=100 * ROW_COST)
+    store.get_often(b"row")
+    for number in range(60):
+        store.get_often(b"%d" % number)
+    put(store, {b"row": b"1"})
+    store.commit(lambda error: None)
+    assert store.peek(b"row") == b"1"
 
 
 @pytest.mark.parametrize(("slow", "level"), [(0.0, "INFO"), (1000.0, "DEBUG")])
@@ -497,3 +515,13 @@ def test_the_names_of_rows_are_known_for_a_while() -> None:
     store.commit(lambda error: None)
     assert store.written_since(later) is None
     assert store.written_since(store.mark()) == []
+
+
+def test_a_ticket_is_not_redeemed_by_a_batch_that_comes_between() -> None:
+    store = Store(MemoryEngine())
+    store.pending[b"waiting"] = b"1"
+    ticket = store.ticket
+    store.submit({b"long": b"1"}, lambda error: None)
+    assert not store.has_written(ticket)
+    store.commit(lambda error: None)
+    assert store.has_written(ticket)

@@ -8,6 +8,9 @@
     leftovers      what is too much to be freed at once
     sparse_ranges  where many rows were deleted
     recollections  what is remembered of collections
+    ranks          what is known of the order of sorted sets
+    rank_directory  where so many members have passed, of a large one
+    small_orders   the whole order, of small ones
     limits         what the options ask for
     invariants     whether all this holds between two turns
     txn            what a command sees, and where its writes wait

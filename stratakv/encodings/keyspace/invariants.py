@@ -1,10 +1,11 @@
 """Whether what is to hold between two turns does hold.
 
 Each function raises AssertionError with the number of what is broken: K as at the top of
-keyspace.py, T as at the top of txn.py; `Store.check_invariants` has those of the store. Of what is
-very much a part is looked at.
+keyspace.py, O of small_orders.py, R of ranks.py, T of txn.py; `Store.check_invariants` has those of
+the store. Of what is very much a part is looked at.
 """
 
+import random
 from collections.abc import Iterable
 from itertools import islice
 from typing import Final
@@ -13,8 +14,10 @@ from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.metas import Meta
 
 LOOKED_AT: Final = 1000
+RANKS_LOOKED_AT: Final = 4
 _KNOWN: Final = (b"!", *rows.PREFIXES)
 
 
@@ -35,6 +38,8 @@ def check_keyspace(keyspace: Keyspace, *, is_idle: bool, is_draining: bool) -> N
     names = [database.ns for database in keyspace.databases]
     assert len(set(names)) == len(names), "K5: two databases have the same namespace"
     assert not keyspace.namespaces.dropped.keys() & set(names), "K5: a namespace in use is dropped"
+    _check_ranks(keyspace)
+    _check_small_orders(keyspace)
     building = keyspace.versions.building
     assert not is_idle or not building, f"K6: nobody builds the versions {sorted(building)}"
     assert all(version <= keyspace.versions.last for version in building), (
@@ -45,12 +50,57 @@ def check_keyspace(keyspace: Keyspace, *, is_idle: bool, is_draining: bool) -> N
 def check_txns(txns: Iterable[Txn]) -> None:
     """The Txns of the databases, which commands share, hold nothing between two turns."""
     for txn in txns:
-        held = txn.metas or txn.rows or txn.siblings or txn.changes or txn.later
+        held = txn.metas or txn.rows or txn.shifts or txn.siblings or txn.changes or txn.later
         assert not held, f"T1: the Txn of database {txn.db.index} has writes left: {held!r:.200}"
         counts = txn.live_change or txn.expiring_change
         assert not counts, f"T1: the Txn of database {txn.db.index} has counts left"
         assert not txn.in_unit, "T1: a Txn is still in a unit of work"
         assert txn.answers is None, "T1: a Txn has replies of the cache left"
+
+
+def _check_ranks(keyspace: Keyspace) -> None:
+    """The directories of ranks: their own invariants in full if they are small, and a bucket."""
+    ranks = keyspace.recollections.ranks
+    total = sum(directory.bytes for directory in ranks.directories.values())
+    assert total == ranks.bytes, f"R3: directories take {total} bytes, {ranks.bytes} are counted"
+    for sub in islice(ranks.directories, RANKS_LOOKED_AT):
+        directory = ranks.find(sub)
+        live = _live_meta(keyspace, sub)
+        if directory is None or live is None:
+            continue
+        assert directory.total == live.extra, (
+            f"R1: a directory tells of {directory.total} members, {live.extra!r} are counted"
+        )
+        if directory.total <= 100 * LOOKED_AT:
+            directory.check_invariants()
+        bucket = directory.at(random.randrange(directory.total))
+        order = live.order
+        stop = rows.end_of(order) if bucket.stop is None else order + bucket.stop
+        found = list(keyspace.store.scan_keys(order + bucket.start, stop))
+        assert len(found) == bucket.size, f"R2: {bucket.size} places have {len(found)} rows"
+        kept = directory.kept(bucket.start)
+        assert kept is None or kept == found, "R2: other rows are kept than there are"
+
+
+def _check_small_orders(keyspace: Keyspace) -> None:
+    """Some of the orders of small sorted sets, in full."""
+    small = keyspace.recollections.ranks.small
+    total = sum(order.bytes for order in small.orders.values())
+    assert total == small.bytes, f"O2: orders take {total} bytes, {small.bytes} are counted"
+    for sub, order in islice(small.orders.items(), RANKS_LOOKED_AT):
+        if _live_meta(keyspace, sub) is not None:
+            found = list(keyspace.store.scan_keys(order.prefix, rows.end_of(order.prefix)))
+            assert order.rows == found, f"O1: {len(order.rows)} rows are known of {len(found)}"
+
+
+def _live_meta(keyspace: Keyspace, sub: bytes) -> Meta | None:
+    """The meta of the set that has these sub rows now, if there is one."""
+    for database in keyspace.databases:
+        if sub.startswith(database.ns, 2):
+            key = rows.key_of_sub_row(sub, len(database.ns))
+            meta = database.cache.get(key) or database.load(keyspace.store, key)
+            return meta if meta.sub == sub else None
+    return None
 
 
 def _check_counts(database: Database) -> None:

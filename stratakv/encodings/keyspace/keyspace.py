@@ -74,11 +74,12 @@ class Keyspace:
             database.born = store.mark() if is_new else None
         self.cache = MetaCache(cache_bytes)
         self.leftovers = Leftovers()
-        store.on_leftovers = self.leftovers.add
+        store.on_leftovers = store.row_cache.on_leftovers = self.leftovers.add
         self.sparse = SparseRanges()
         self.watchers = KeyWatchers()
         self.cursors = Cursors()
         self.recollections = Recollections()
+        self.recollections.ranks.on_leftovers = self.leftovers.add
         self.dirty = False
         """Whether metas or counts wait for the next commit."""
         self.notifies: frozenset[str] = frozenset()
@@ -147,6 +148,11 @@ class Keyspace:
         """Whether anything waits for a commit."""
         return self.dirty or bool(self.store.pending or self.tier.applied)
 
+    @property
+    def is_unobserved(self) -> bool:
+        """Whether nobody is to be told what is done to which key: no client, no event, no tier."""
+        return not (self.watchers.listeners or self.notifies or self.tier.on)
+
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.
 
@@ -162,6 +168,8 @@ class Keyspace:
         self.collect()
         if self.tier.applied:
             done = self.tier.after(done)
+        if self.recollections.ranks.uncommitted:
+            done = self.recollections.ranks.after(done)
         self.store.commit(done)
 
     def collect(self) -> None:
@@ -178,6 +186,7 @@ class Keyspace:
                     if value is None:
                         database.deleted += 1
                     cost = CACHED_META_BYTES + len(row) * 2 + len(value or b"")
+                    cost += meta.members_bytes
                     grown += cost - meta.charge
                     meta.charge = cost
                 database.cached_bytes += grown

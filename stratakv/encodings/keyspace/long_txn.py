@@ -27,6 +27,7 @@ from typing import Any, Final
 from stratakv import errors
 from stratakv.encodings.keyspace.database import CACHED_VALUE_BYTES, Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.rank_directory import Directory
 from stratakv.encodings.keyspace.tier_state import CacheRequest
 from stratakv.encodings.keyspace.txn import UNLIMITED, Row, Txn
 from stratakv.encodings.keyspace.zset_marks import mark_near
@@ -44,6 +45,8 @@ SPILL_BYTES: Final = 1 << 20
 SPARSE_ROWS: Final = 10_000
 MANY: Final = 2000
 """More rows or metas are made ready for the commit in slices."""
+MOST_SHIFTS: Final = 50_000
+"""Shifts of places that are kept for the directories of ranks: some 8 MB."""
 LOADED_METAS: Final = 1000
 """Metas kept at hand: a command may look at a million keys, and they hold the string values."""
 _CHECK_EVERY: Final = 32
@@ -85,6 +88,10 @@ class LongTxn(Txn):
         """What Redis has to confirm before the client hears of success."""
         self.mark = keyspace.tier.committed
         """Changes up to this number are in the snapshot."""
+        self.ranked = self.recollections.ranks.committed
+        """Changes of ranks up to this number are in the snapshot."""
+        self._uncounted: set[bytes] = set()
+        """Sorted sets of which so many places were shifted that their ranks are given up."""
         self._fresh: dict[bytes, bytes] = {}
         """Paths of incarnations this Txn makes, with their `g#` rows."""
         self._marked: set[bytes] = set()
@@ -133,7 +140,9 @@ class LongTxn(Txn):
         """
         if key in self.metas:
             return self
-        return LongTxn(self.keyspace, self.db, self._snapshot, self._pause, self._write)
+        frozen = LongTxn(self.keyspace, self.db, self._snapshot, self._pause, self._write)
+        frozen.ranked = self.ranked
+        return frozen
 
     def find(self, key: bytes) -> Meta | None:
         """The meta of a key that was live when the command started."""
@@ -159,6 +168,7 @@ class LongTxn(Txn):
         sibling = LongTxn(self.keyspace, database, self._snapshot, self._pause, self._write)
         sibling.unconfirmed = self.unconfirmed
         sibling._opened = self._opened
+        sibling.ranked = self.ranked
         return sibling
 
     def create(
@@ -183,6 +193,34 @@ class LongTxn(Txn):
         super()._replace(key, old, new)
         if old.sub and (self._oldest_dead is None or old.version < self._oldest_dead):
             self._oldest_dead = old.version
+
+    # ranks
+
+    def shifted(self, sub: bytes, place: bytes, change: int) -> None:
+        """As in a Txn; also for sets without a directory, since others may make one meanwhile."""
+        if len(self.shifts) >= MOST_SHIFTS:
+            self._uncounted.add(sub)
+        elif sub[2:] not in self._fresh:
+            self.shifts.append((sub, place, change))
+
+    def knows_order(self, meta: Meta) -> bool:
+        """Nobody knows what the snapshot holds."""
+        return False
+
+    def whole_order(self, meta: Meta) -> list[bytes] | None:
+        """As above."""
+        return None
+
+    def ranking(self, meta: Meta) -> Directory | None:
+        """The directory of a set's ranks, if it tells of what the snapshot holds."""
+        found = super().ranking(meta)
+        if found is None or found.stamp > self.ranked or meta.sub in self._uncounted:
+            return None
+        return found
+
+    def need_ranks(self, meta: Meta) -> None:
+        """It walks; a directory is made for those who come after."""
+        self.want_ranks(meta)
 
     # the Redis tier
 
@@ -314,6 +352,7 @@ class LongTxn(Txn):
         """Drop the writes to an incarnation that another has taken the place of."""
         written = [row for row in self.rows if row.startswith(sub)]
         size = sum([len(self.rows.pop(row) or b"") for row in written])
+        self.shifts = [shift for shift in self.shifts if shift[0] != sub]
         self._kept = max(0, self._kept - size)
         self._settled = min(self._settled, len(self.rows))
 
@@ -460,6 +499,8 @@ class LongTxn(Txn):
         if self._oldest_dead is not None:
             self.db.queue_garbage(self._oldest_dead)
             self._oldest_dead = None
+        for sub in self._uncounted:
+            self.recollections.ranks.drop(sub)
         super().apply()
         self.keyspace.leftovers.add(self._encoded)
         self._encoded, self._touched = {}, None

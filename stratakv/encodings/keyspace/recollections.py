@@ -7,6 +7,7 @@ is bounded, and right or harmless whatever becomes of the Txn:
     windows, orders   hold only while a very Meta object is the key's meta: a change makes another
                       one, and so does reading a meta again
     splits            tell what is likely, not what is there; a row is read before it is shown
+    ranks             the directories of sorted sets hear of what is applied, and of nothing else
     field_times_from  is lowered when a `t#` row is put (by a Txn at once, which is early and does
                       no harm) and raised by the reclaimer only, from what it has read
 
@@ -20,6 +21,7 @@ editors of HyperLogLogs, which are right by their content alone.
 
 from typing import Any, NamedTuple
 
+from stratakv.encodings.keyspace.ranks import Ranks
 from stratakv.encodings.layout.metas import Meta
 
 
@@ -38,7 +40,7 @@ class OrderLimits(NamedTuple):
 class Recollections:
     """Memory of collections. Whoever uses a part of it bounds it."""
 
-    __slots__ = ("field_times_from", "orders", "sample_rows", "splits", "windows")
+    __slots__ = ("field_times_from", "orders", "ranks", "sample_rows", "splits", "windows")
 
     def __init__(self) -> None:
         self.sample_rows: dict[bytes, tuple[bytes, bool]] = {}
@@ -49,6 +51,8 @@ class Recollections:
         number and bytes (see lists.py)."""
         self.orders: dict[bytes, OrderLimits] = {}
         """Where the rows of sorted sets begin and end; 10,000 (see zset_order.py)."""
+        self.ranks = Ranks()
+        """Where in large sorted sets so many members have passed; bounded in bytes."""
         self.splits: dict[bytes, Any] = {}
         """The shape of large collections; 4096 (see sampling.py)."""
         self.field_times_from: dict[bytes, bytes] = {}
@@ -60,5 +64,6 @@ class Recollections:
         self.sample_rows.clear()
         self.windows.clear()
         self.orders.clear()
+        self.ranks.forget()
         self.splits.clear()
         self.field_times_from.clear()

@@ -27,6 +27,8 @@ from typing import Any, Final, TypeVar
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.rank_directory import Directory
+from stratakv.encodings.keyspace.ranks import Shift
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryKind, KeyChange
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.formats import FORMATS
@@ -58,6 +60,15 @@ class Unanswered(TooLong):
         self.requests = requests
 
 
+class Unranked(TooLong):
+    """The command would walk far: a directory of the set's ranks is to be made first."""
+
+    def __init__(self, sub: bytes, count: int) -> None:
+        super().__init__()
+        self.sub = sub
+        self.count = count
+
+
 class CacheAnswers:
     """What the cache has replied to one command, which is run again with it; lives as long."""
 
@@ -84,6 +95,8 @@ class Txn:
         self.recollections = keyspace.recollections
         self.metas: dict[bytes, Meta] = {}
         self.rows: Overlay = {}
+        self.shifts: list[Shift] = []
+        """Places in the order of sorted sets that were taken or left; see ranks.py."""
         self.live_change = 0
         self.expiring_change = 0
         self.budget = ROW_BUDGET
@@ -265,8 +278,14 @@ class Txn:
             if old.sub:
                 if self.keyspace.tier.on and not old.format.plain:
                     self._note(old).gone = True
-                self.db.queue_garbage(old.version)
-                self.rows[rows.garbage_row(self.db.ns, old.version, key)] = metas.obituary(old)
+                self.recollections.ranks.drop(old.sub)
+                if old.members is not None and len(old.members) <= self.budget:
+                    self.budget -= len(old.members)
+                    for member in old.members:
+                        self.rows[old.sub + member] = None
+                else:
+                    self.db.queue_garbage(old.version)
+                    self.rows[rows.garbage_row(self.db.ns, old.version, key)] = metas.obituary(old)
 
     def _reindex(self, key: bytes, old: Meta, new: Meta) -> None:
         ns = self.db.ns
@@ -302,6 +321,7 @@ class Txn:
         """Drop the writes to an incarnation that another has taken the place of."""
         for row in [row for row in self.rows if row.startswith(sub)]:
             del self.rows[row]
+        self.shifts = [shift for shift in self.shifts if shift[0] != sub]
 
     def delete(self, row: bytes) -> None:
         """Delete a sub row."""
@@ -361,6 +381,67 @@ class Txn:
         A Txn ends with its command, so there is no later.
         """
         return self
+
+    # ranks
+
+    def shifted(self, sub: bytes, place: bytes, change: int) -> None:
+        """A place in a sorted set's order was taken (1), or left (-1)."""
+        ranks = self.recollections.ranks
+        if sub in ranks.small.orders or sub in ranks.directories:
+            self.shifts.append((sub, place, change))
+
+    def knows_order(self, meta: Meta) -> bool:
+        """Whether the order of a set is known as a whole."""
+        return meta.sub in self.recollections.ranks.small.orders
+
+    def whole_order(self, meta: Meta) -> list[bytes] | None:
+        """The `k#` rows of a small set, own writes included, if they are known; not to be changed.
+
+        Requires: its order is in rows.
+        """
+        small = self.recollections.ranks.small
+        sub = meta.sub
+        order = small.find(sub)
+        if order is None:
+            if self.rows:
+                return None
+            order = small.learn(sub, meta.extra, self.store)  # type: ignore[arg-type]  # the count
+            if order is None:
+                return None
+        if self.shifts:
+            own = [(place, change) for one, place, change in self.shifts if one == sub]
+            if own:
+                return order.amended(own)
+        return order.rows
+
+    def ranking(self, meta: Meta) -> Directory | None:
+        """The directory of a set's ranks, if one is right for what is read beneath own writes."""
+        return self.recollections.ranks.find(meta.sub)
+
+    def need_ranks(self, meta: Meta) -> None:
+        """Without a directory of the set it takes a long walk: begin anew when there is one.
+
+        Returns if there will be none.
+        """
+        if self._may_be_ranked(meta):
+            raise Unranked(meta.sub, meta.extra)  # type: ignore[arg-type]  # the count
+
+    def want_ranks(self, meta: Meta) -> None:
+        """A directory of the set would be of use to the next ones."""
+        ranks = self.recollections.ranks
+        if meta.sub not in ranks.directories and self._may_be_ranked(meta):
+            assert ranks.on_wanted is not None
+            ranks.on_wanted(meta.sub, meta.extra)  # type: ignore[arg-type]  # the count
+
+    def _may_be_ranked(self, meta: Meta) -> bool:
+        """Whether the set can have a directory: it is large, and others know it too."""
+        ranks = self.recollections.ranks
+        count = meta.extra
+        if ranks.on_wanted is None or type(count) is not int or not ranks.may_have(count):
+            return False
+        key = rows.key_of_sub_row(meta.sub, len(self.db.ns))
+        known = self.db.cache.get(key) or self.db.load(self.store, key)
+        return known.sub == meta.sub
 
     # the Redis tier
 
@@ -445,16 +526,23 @@ class Txn:
         watchers = self.keyspace.watchers
         changed = self._changed_keys() if watchers.listeners else ()
         if self.metas:
-            metas, cache, dirty = self.metas, db.cache, db.dirty
-            while metas:
-                key, meta = metas.popitem()
+            cache, dirty = db.cache, db.dirty
+            for key, meta in self.metas.items():
                 cached = cache.get(key)  # charged by now, if it was dirty when this Txn began
-                meta.charge = 0 if cached is None else cached.charge
+                if cached is None:
+                    meta.charge = 0
+                    db.arrivals.append(key)
+                else:
+                    meta.charge = cached.charge
                 cache[key] = dirty[key] = meta
+            self.metas.clear()
             self.keyspace.dirty = True
         if self.rows:
             self.store.pending.update(self.rows)
             self.rows.clear()
+        if self.shifts:
+            shifts, self.shifts = self.shifts, []
+            self.recollections.ranks.apply(shifts)
         if self.live_change or self.expiring_change:
             db.live += self.live_change
             db.expiring += self.expiring_change
@@ -500,6 +588,7 @@ class Txn:
         """Forget the writes: the command failed, and a failed command changes nothing."""
         self.metas.clear()
         self.rows.clear()
+        self.shifts.clear()
         self.live_change = self.expiring_change = 0
         self.later = self.changes = None
         if self.siblings is not None:

@@ -14,6 +14,8 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.formats import (
     ABSENT,
@@ -62,13 +64,16 @@ _NUMBERS: Final = [[_STRUCTS.get(one.extra) for one in versions] for versions in
 Extra = bytes | int | tuple[int, int] | None
 
 
+@mypyc_attr(acyclic=True)
 class Meta:
     """A decoded meta, with the names of its rows ready made. Never changed in place.
 
     `extra` is the value of a string (the length of one in pieces), the count of a counted
     collection, (head, tail) of a list, the state of a stream as stored, or None. `sub` is
     "s#" | path; it is empty for strings that have no sub rows. `hot` and `charge` belong to the
-    cache: used since the hand last passed, and the bytes it was charged for the key.
+    cache: used since the hand last passed, and the bytes it was charged for the key. So do
+    `members`, the names of all members of a small collection that counts, if they are known:
+    whoever adds or takes one makes another Meta (see member_rows.py).
     """
 
     __slots__ = (
@@ -77,6 +82,8 @@ class Meta:
         "expire_ms",
         "extra",
         "hot",
+        "members",
+        "members_bytes",
         "row",
         "sub",
         "type",
@@ -102,6 +109,8 @@ class Meta:
         self.sub = sub
         self.hot = False
         self.charge = 0
+        self.members: list[bytes] | None = None
+        self.members_bytes = 0
 
     @property
     def value(self) -> bytes:
@@ -111,7 +120,7 @@ class Meta:
     @property
     def order(self) -> bytes:
         """ "k#" | path of a sorted set."""
-        return b"k#" + self.sub[2:]
+        return order_of(self.sub)
 
     @property
     def index(self) -> bytes:
@@ -136,9 +145,11 @@ class Meta:
 
     def with_expiry(self, expire_ms: int) -> "Meta":
         """The same incarnation with another expire-time."""
-        return Meta(
+        changed = Meta(
             self.row, self.type, self.encoding, self.version, expire_ms, self.extra, self.sub
         )
+        changed.members, changed.members_bytes = self.members, self.members_bytes
+        return changed
 
     def turned(self) -> "Meta":
         """The same hash after its first field got an expire-time, or after the last was gone."""
@@ -147,6 +158,11 @@ class Meta:
         return Meta(
             self.row, self.type, encoding, self.version, self.expire_ms, self.extra, self.sub
         )
+
+
+def order_of(sub: bytes) -> bytes:
+    """ "k#" | path of the sorted set whose "s#" | path this is."""
+    return b"k#" + sub[2:]
 
 
 def absent(row: bytes) -> Meta:

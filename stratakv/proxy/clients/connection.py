@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from stratakv.proxy.clients.session import MUST_AUTHENTICATE, Session
-from stratakv.proxy.wire import replies
+from stratakv.proxy.wire import encoding
 from stratakv.proxy.wire.requests import RequestParser
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
         self.session: Session | None = None
         admitted = self._server.admit(self)
         if isinstance(admitted, bytes):
-            self._transport.write(replies.error(admitted))
+            self._transport.write(encoding.error(admitted))
             self._transport.close()
         else:
             self.session = admitted
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         assert error is not None
         if session.waiting:
             return
-        session.out.append(replies.error(error.text))
+        session.out.append(encoding.error(error.text))
         self.close_after_replies(session)
 
     def eof_received(self) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.layout.globs import compile_glob
 from stratakv.proxy.clients.session import SUBSCRIBED
-from stratakv.proxy.wire.replies import Encoding, Push
+from stratakv.proxy.wire.encoding import Encoding
+from stratakv.proxy.wire.replies import Push
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.session import Session

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.txn import Txn, Uncovered
 from stratakv.proxy.clients.transactions import Transaction, Watches
-from stratakv.proxy.wire.replies import RESP2, RESP3, Encoding, Reply
+from stratakv.proxy.wire.encoding import RESP2, RESP3, Encoding
+from stratakv.proxy.wire.replies import Reply
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:

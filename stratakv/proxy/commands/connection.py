@@ -8,7 +8,8 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
 from stratakv.proxy.table.registry import CommandGroup
-from stratakv.proxy.wire.replies import OK, PONG, RESP2, RESP3, Reply, Status
+from stratakv.proxy.wire.encoding import RESP2, RESP3
+from stratakv.proxy.wire.replies import OK, PONG, Reply, Status
 
 command = CommandGroup("connection").command
 

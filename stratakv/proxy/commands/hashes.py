@@ -9,6 +9,7 @@ from stratakv.encodings.types.hashes import hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
+from stratakv.proxy.commands import streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Pairs, Reply, Stream
 
@@ -20,6 +21,7 @@ command = CommandGroup("hash").command
     "write denyoom fast",
     key_flags="RW update",
     since="2.0.0",
+    streak=streaks.hset,
 )
 def hset(txn: Txn, key: bytes, field: bytes, value: bytes, *more: bytes) -> int:
     """Set fields of a hash; returns how many are new."""
@@ -55,7 +57,7 @@ def hsetnx(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     return int(hashes.assign_new(txn, key, field, value))
 
 
-@command("HGET key field", "readonly fast", since="2.0.0")
+@command("HGET key field", "readonly fast", since="2.0.0", streak=streaks.hget)
 def hget(txn: Txn, key: bytes, field: bytes) -> bytes | None:
     """Return the value of a field."""
     return hashes.find(txn, key, field)

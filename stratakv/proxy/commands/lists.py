@@ -11,6 +11,7 @@ from stratakv.encodings.types.lists import lists
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer, ranged
 from stratakv.proxy.arguments.pop_options import ENDS, LEFT, pop_options
+from stratakv.proxy.commands import streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Stream
 
@@ -22,13 +23,23 @@ _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
 # at the ends
 
 
-@command("LPUSH key element [element ...]", "write denyoom fast", key_flags="RW insert")
+@command(
+    "LPUSH key element [element ...]",
+    "write denyoom fast",
+    key_flags="RW insert",
+    streak=streaks.lpush,
+)
 def lpush(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Add elements at the head of a list."""
     return lists.push(txn, key, elements, left=True)
 
 
-@command("RPUSH key element [element ...]", "write denyoom fast", key_flags="RW insert")
+@command(
+    "RPUSH key element [element ...]",
+    "write denyoom fast",
+    key_flags="RW insert",
+    streak=streaks.rpush,
+)
 def rpush(txn: Txn, key: bytes, *elements: bytes) -> int:
     """Add elements at the tail of a list."""
     return lists.push(txn, key, elements, left=False)

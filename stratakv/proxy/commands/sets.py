@@ -8,13 +8,16 @@ from stratakv.encodings.types.shared import member_rows
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
+from stratakv.proxy.commands import streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Members, Reply, Stream
 
 command = CommandGroup("set").command
 
 
-@command("SADD key member [member ...]", "write denyoom fast", key_flags="RW insert")
+@command(
+    "SADD key member [member ...]", "write denyoom fast", key_flags="RW insert", streak=streaks.sadd
+)
 def sadd(txn: Txn, key: bytes, member: bytes, *more: bytes) -> int:
     """Add members to a set; returns how many are new."""
     if not more:

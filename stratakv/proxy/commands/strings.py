@@ -11,6 +11,7 @@ from stratakv.encodings.types.strings import lcs, strings
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MIN, Args, integer
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
+from stratakv.proxy.commands import streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Stream
 
@@ -29,7 +30,7 @@ _GETEX_WORDS: Final = {b"PERSIST": EXPIRE_OPTIONS}
 
 
 # The operation is the handler: a call less on the most frequent command.
-command("GET key", "readonly fast")(strings.find)
+command("GET key", "readonly fast", streak=streaks.get)(strings.find)
 
 
 def _set_key_flags(request: Sequence[bytes]) -> str:
@@ -43,6 +44,7 @@ def _set_key_flags(request: Sequence[bytes]) -> str:
     "write denyoom",
     key_flags_finder=_set_key_flags,
     key_notes="reads the key only with GET",
+    streak=streaks.set_,
 )
 def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
     """Set the value of a string, replacing what the key held."""
@@ -167,7 +169,7 @@ def msetnx(txn: Txn, *pairs: bytes) -> int:
 # numbers
 
 
-@command("INCR key", "write denyoom fast")
+@command("INCR key", "write denyoom fast", streak=streaks.incr)
 def incr(txn: Txn, key: bytes) -> int:
     """Add one to the integer value of a key."""
     return strings.increment(txn, key, 1)

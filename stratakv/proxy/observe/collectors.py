@@ -232,6 +232,9 @@ class KeyspaceCollector(Collector):
         yield counter("meta_cache_misses", "Metas read from the store.", loads)
         yield counter("meta_cache_evictions", "Metas dropped for room.", keyspace.cache.evictions)
         yield gauge("meta_cache_bytes", "Memory of the cached metas, estimated.", cached)
+        ranks = keyspace.recollections.ranks
+        yield gauge("rank_directory_bytes", "Memory of the directories of ranks.", ranks.bytes)
+        yield counter("rank_directories_built", "Directories of ranks made.", ranks.built)
         yield gauge("meta_cache_entries", "Cached metas.", entries)
 
     def _keys(self) -> Iterator[Metric]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from stratakv import REDIS_VERSION, __version__
+from stratakv import REDIS_VERSION, __version__, build
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.upkeep.expiry_times import average_ttl_ms
 from stratakv.proxy.observe import tier_info
@@ -66,6 +66,7 @@ def _server(server: "Server") -> Fields:
     return {
         "redis_version": REDIS_VERSION,
         "stratakv_version": __version__,
+        "stratakv_build": build.kind(),
         "redis_git_sha1": "00000000",
         "redis_git_dirty": 0,
         "redis_build_id": "0",
@@ -134,6 +135,7 @@ def _memory(server: "Server") -> Fields:
         "mem_fragmentation_bytes": use.mapped,
         "mem_clients_slaves": 0,
         "mem_clients_normal": mem_clients(server),
+        "mem_rank_directories": server.keyspace.recollections.ranks.bytes,
         "mem_allocator": "python",
         "active_defrag_running": 0,
         "lazyfree_pending_objects": server.housekeeper.reclaimer.backlog(),
@@ -341,12 +343,21 @@ def _store(server: "Server") -> Fields:
 
 def _cache(server: "Server") -> Fields:
     keyspace = server.keyspace
+    ranks = keyspace.recollections.ranks
     return {
         **tier_info.fields(server),
+        "rank_directories": len(ranks.directories),
+        "rank_directory_bytes": ranks.bytes,
+        "rank_directory_limit_bytes": ranks.limit_bytes,
+        "rank_directories_built": ranks.built,
+        "rank_directories_dropped": ranks.dropped,
         "meta_cache_entries": sum(len(database.cache) for database in keyspace.databases),
         "meta_cache_bytes": sum(database.cached_bytes for database in keyspace.databases),
         "meta_cache_limit_bytes": keyspace.cache.limit_bytes,
         "meta_cache_evictions": keyspace.cache.evictions,
+        "row_cache_entries": len(keyspace.store.row_cache),
+        "row_cache_bytes": keyspace.store.row_cache.size_bytes,
+        "row_cache_limit_bytes": keyspace.store.row_cache.limit_bytes,
     }
 
 

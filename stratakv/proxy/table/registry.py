@@ -26,6 +26,8 @@ from stratakv.proxy.table import keyspecs
 from stratakv.proxy.table.keyspecs import KeySpec
 
 Handler = Callable[..., Any]
+Streak = Callable[[Any, list[list[bytes]], int], int]
+"""(session, requests, place of the first) -> how many were served."""
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
 KeyFlagsFinder = Callable[[Sequence[bytes]], str]
 H = TypeVar("H", bound=Handler)
@@ -57,6 +59,7 @@ class Command:
         key_specs: tuple[KeySpec, ...] | None = None,
         traits: str = "",
         constant: bytes | None = None,
+        streak: Streak | None = None,
     ) -> None:
         words = syntax.split()
         depth = 2 if _names_subcommand(words) else 1
@@ -72,6 +75,8 @@ class Command:
         self.constant = constant
         """The reply to the bare command while nothing is unusual about the client or the server."""
         self.handler = handler
+        self.streak = streak
+        """Serves runs of the command in a pipeline, if it can; see streaks.py."""
         self.group = group
         """Redis's name of it."""
         self.since = since

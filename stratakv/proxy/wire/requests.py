@@ -1,14 +1,16 @@
 """Requests: bytes in, lists of arguments out; no sockets.
 
-hiredis parses what arrives whole, which is nearly everything. Whatever is out of the ordinary (an
-inline command, a request cut by the end of the data, a malformed one, a client that has not yet
-authenticated) is read by a strict parser that knows Redis's limits and its words for each mistake.
-Both start at a request's first byte, so a doubtful chunk can always be read again strictly.
+What arrives whole, which is nearly everything, is split by some lines of C (_split.c), or parsed
+by hiredis where those were not compiled. Whatever is out of the ordinary (an inline command, a
+request cut by the end of the data, a malformed one, a client that has not yet authenticated) is
+read by a strict parser that knows Redis's limits and its words for each mistake. All of them start
+at a request's first byte, so a doubtful chunk can always be read again strictly.
 """
 
 import io
 import re
 import secrets
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final
 
@@ -17,6 +19,19 @@ import hiredis
 from stratakv.encodings.layout.numbers import parse_int
 
 Request = list[bytes]
+Split = Callable[[bytes], tuple[list[Request], int]]
+
+
+def _find_split() -> Split | None:
+    """The splitter in C, if it was compiled."""
+    try:
+        from stratakv.proxy.wire import _split
+    except ImportError:
+        return None
+    return _split.split
+
+
+SPLIT: Final = _find_split()
 
 INLINE_MAX: Final = 64 * 1024
 MULTIBULK_MAX: Final = (1 << 31) - 1
@@ -92,6 +107,14 @@ class RequestParser:
         strict = self._strict
         if strict.buffered and not strict.unauthenticated:
             return self._finish_cut(data)
+        if SPLIT is None or strict.unauthenticated or self.error:
+            return self._by_hiredis(data)
+        requests, used = SPLIT(data)
+        return requests if used == len(data) else requests + self._strictly(data[used:])
+
+    def _by_hiredis(self, data: bytes) -> list[Request]:
+        """As `receive`, at a request's first byte."""
+        strict = self._strict
         if (
             len(data) < _SHORT
             and data.find(b"*", 1) < 0  # else it is a pipeline, most likely

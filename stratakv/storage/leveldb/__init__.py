@@ -1,6 +1,7 @@
 """The embedded engine, and LevelDB's files read without it.
 
     engine          LevelDB through plyvel
+    batches         rows into a WriteBatch
     deleted_tables  tables kept open so that deleting them stops nobody
     reserve         room on the disk for deleting
     usage           disk space and levels

@@ -13,6 +13,7 @@ import plyvel
 
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
 from stratakv.storage.contract import Rows
+from stratakv.storage.leveldb.batches import fill
 from stratakv.storage.leveldb.deleted_tables import OpenTables
 from stratakv.storage.leveldb.reserve import Reserve, allocate
 from stratakv.storage.leveldb.survey import (
@@ -244,12 +245,7 @@ class LevelEngine(LevelReads):
     def prepare(self, rows: Rows, *, sync: bool = False) -> Callable[[], int]:
         """Build the WriteBatch; the result writes it."""
         batch = self._db.write_batch(sync=sync)
-        put, delete = batch.put, batch.delete
-        for row, value in rows.items():
-            if value is None:
-                delete(row)
-            else:
-                put(row, value)
+        fill(batch, rows)
         return partial(self._write_batch, batch)
 
     def _write_batch(self, batch: Any) -> int:

@@ -1,4 +1,4 @@
-"""Hashes: one row per field; see members.py for what they share with sets.
+"""Hashes: one row per field; see member_rows.py for what they share with sets.
 
     "m#" | ns | h8 | key -> 0 | 2 | u64 version | i64 expire-ms | u32 field count        counted
     "m#" | ns | h8 | key -> 1 | 2 | u64 version | i64 expire-ms                          blind
@@ -25,7 +25,6 @@ from stratakv.encodings.layout.numbers import (
     parse_int,
     parse_long_double,
 )
-from stratakv.encodings.layout.rows import end_of
 from stratakv.encodings.tier import cached_reads
 from stratakv.encodings.types.hashes import field_times
 from stratakv.encodings.types.shared import member_rows, sampling
@@ -43,7 +42,7 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     """
     meta = txn.expect(key, HASH)
     if meta is None:
-        txn.put(member_rows.begin(txn, key, HASH, 1).sub + field, value)
+        member_rows.fill(txn, member_rows.begin(txn, key, HASH, 1), {field: value})
         return 1
     row = meta.sub + field
     known = meta.extra
@@ -58,7 +57,7 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
         txn.put(row, value)
         return 0
     txn.put(row, value)
-    txn.update(key, meta, known + 1)  # type: ignore[operator]  # an int by the layout
+    member_rows.grow(txn, key, meta, (field,))
     return 1
 
 
@@ -71,8 +70,11 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     txn.expect_work(fields)
     meta = txn.expect(key, HASH)
     if meta is None:
-        meta = member_rows.begin(txn, key, HASH, 0)
-    elif not HASH_PLAIN[meta.encoding]:
+        made = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        meta = member_rows.begin(txn, key, HASH, len(made))
+        member_rows.fill(txn, meta, made)
+        return _told(txn, key, fields if meta.extra is None else len(made))
+    if not HASH_PLAIN[meta.encoding]:
         if HASH_TIMED[meta.encoding]:
             return _told(txn, key, _assign_timed(txn, key, meta, pairs))
         for field in pairs[::2]:
@@ -116,14 +118,15 @@ def _put_all(txn: Txn, key: bytes, meta: Meta, pairs: Sequence[bytes]) -> int:
         _put_blindly(txn, meta, pairs)
         return len(pairs) // 2
     sub = meta.sub
-    new = 0
+    new: list[bytes] = []
     for field, value in zip(pairs[::2], pairs[1::2], strict=True):
         row = sub + field
-        new += txn.get(row) is None
+        if txn.get(row) is None:
+            new.append(field)
         txn.put(row, value)
     if new:
-        txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
-    return new
+        member_rows.grow(txn, key, meta, new)
+    return len(new)
 
 
 def _put_blindly(txn: Txn, meta: Meta, pairs: Sequence[bytes]) -> None:
@@ -310,8 +313,7 @@ def values(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:
         if pairs is not None:
             return len(pairs), [value for _, value in pairs]
     length = member_rows.measure(txn, meta)
-    found = txn.scan(meta.sub, end_of(meta.sub))
-    return length, map(itemgetter(1), found)
+    return length, map(itemgetter(1), member_rows.each_pair(txn, meta))
 
 
 def _cached_pairs(txn: Txn, meta: Meta) -> list[Pair] | None:

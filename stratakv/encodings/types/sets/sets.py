@@ -1,4 +1,4 @@
-"""Sets: one row per member, without a value; see members.py for what they share with hashes.
+"""Sets: one row per member, without a value; see member_rows.py for what they share with hashes.
 
     "m#" | ns | h8 | key -> 0 | 5 | u64 version | i64 expire-ms | u32 member count       counted
     "m#" | ns | h8 | key -> 1 | 5 | u64 version | i64 expire-ms                          blind
@@ -37,7 +37,7 @@ def add(txn: Txn, key: bytes, member: bytes) -> int:
     """Add one member; 1 if it is new (or if the set does not count), else 0. The hot path."""
     meta = txn.expect(key, SET)
     if meta is None:
-        txn.put(member_rows.begin(txn, key, SET, 1).sub + member, b"")
+        member_rows.fill(txn, member_rows.begin(txn, key, SET, 1), {member: b""})
     else:
         row = meta.sub + member
         known = meta.extra
@@ -47,7 +47,7 @@ def add(txn: Txn, key: bytes, member: bytes) -> int:
             txn.note(meta, member)
         txn.put(row, b"")
         if known is not None:
-            txn.update(key, meta, known + 1)  # type: ignore[operator]  # an int by the layout
+            member_rows.grow(txn, key, meta, (member,))
     if txn.keyspace.notifies:
         txn.event("s", "sadd", key)
     return 1
@@ -58,23 +58,29 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
     txn.expect_work(len(new_members))
     meta = txn.expect(key, SET)
     if meta is None:
-        meta = member_rows.begin(txn, key, SET, 0)
+        made = dict.fromkeys(new_members, b"")
+        meta = member_rows.begin(txn, key, SET, len(made))
+        member_rows.fill(txn, meta, made)
+        if SET_TIERED[meta.encoding]:
+            txn.note(meta, b"")
+        txn.event("s", "sadd", key)
+        return len(new_members) if meta.extra is None else len(made)
     sub, counted = meta.sub, meta.extra is not None
-    new = 0
+    new: list[bytes] = []
     for number, member in enumerate(new_members):
         row = sub + member
         if not counted or txn.get(row) is None:
             txn.put(row, b"")
-            new += 1
+            new.append(member)
         if not number % PAUSE_EVERY:
             txn.pause_if_due()
     if new:
         if SET_TIERED[meta.encoding]:
             txn.note(meta, b"")
         if counted:
-            txn.update(key, meta, meta.extra + new)  # type: ignore[operator]
+            member_rows.grow(txn, key, meta, new)
         txn.event("s", "sadd", key)
-    return new
+    return len(new)
 
 
 def remove(txn: Txn, key: bytes, old_members: Sequence[bytes]) -> int:
