@@ -251,12 +251,32 @@ class Options:
         1 << 30, SIZE, "largest request in the making", live=True
     )
     meta_cache_bytes: int = option(
-        96 << 20, SIZE, "decoded metas and string values in memory", live=True
+        0,
+        SIZE,
+        "decoded metas and strings in memory; 0 takes 5/128 of the machine's, 120 mb to 1280 mb",
+        live=True,
     )
-    block_cache_bytes: int = option(64 << 20, SIZE, "LevelDB's block cache")
-    write_buffer_bytes: int = option(16 << 20, SIZE, "LevelDB's memtable")
+    rank_directory_bytes: int = option(
+        32 << 20,
+        SIZE,
+        "where ranks are in large sorted sets, in memory, and half as much for small ones; 0 walks",
+        live=True,
+    )
+    rank_directory_members: int = option(
+        1200, COUNT, "the smallest sorted set that has a directory of ranks", hidden=True
+    )
+    block_cache_bytes: int = option(
+        0, SIZE, "LevelDB's block cache; 0 takes 2/128 of the machine's memory, 48 mb to 512 mb"
+    )
+    row_cache_bytes: int = option(
+        0,
+        SIZE,
+        "rows of collections in memory; 0 takes 1/128 of the machine's, 24 mb to 256 mb",
+        live=True,
+    )
+    write_buffer_bytes: int = option(32 << 20, SIZE, "LevelDB's memtable")
     disk_reserve_bytes: int = option(
-        192 << 20,
+        384 << 20,
         SIZE,
         "room kept for deleting on a full disk: twelve write buffers, a fifth of the disk at most",
     )

@@ -7,7 +7,6 @@ import random
 import shutil
 import stat
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from stratakv.storage.leveldb.formats import TableFile
 from stratakv.storage.leveldb.survey import is_own
 from tests.crash.damage import SMALL, Sample, files_of, flip, make_sample
 from tests.encodings.fixtures import ENDLESS
-from tests.harness.servers import StrataServer
+from tests.harness.servers import STRATAKV, StrataServer
 from tests.harness.waiting import HANG_S
 from tests.harness.wire import WireClient
 
@@ -64,7 +63,7 @@ def server(tmp_path: Path, store: Path) -> Iterator[StrataServer]:
 
 def serve(store: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run a server that is expected to end by itself."""
-    argv = [sys.executable, "-m", "stratakv", "serve", "--dir", str(store), "--port", "0", *flags]
+    argv = [*STRATAKV, "serve", "--dir", str(store), "--port", "0", *flags]
     env = {name: value for name, value in os.environ.items() if not name.startswith("STRATAKV_")}
     return subprocess.run(
         argv, capture_output=True, text=True, timeout=HANG_S, check=False, env=env
@@ -219,6 +218,6 @@ def test_check_and_repair_end_in_order_for_any_damage(store: Path, tmp_path: Pat
     damage_metas(store)
     new = tmp_path / "new"
     for argv, code in ((["check", store], 1), (["repair", store, new], 0), (["check", new], 0)):
-        command = [sys.executable, "-m", "stratakv", *map(str, argv)]
+        command = [*STRATAKV, *map(str, argv)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert (ended.returncode, ended.stderr) == (code, ""), ended

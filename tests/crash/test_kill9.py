@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from stratakv.encodings.upkeep.check import check_directory
 from tests.crash.ledger import Ledger, Model, read_back
 from tests.harness.effort import rounds
-from tests.harness.servers import StrataServer
+from tests.harness.servers import STRATAKV, StrataServer
 from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient, encode
 
@@ -96,7 +95,7 @@ def test_the_check_is_a_command_and_refuses_a_store_in_use(tmp_path: Path) -> No
     server = StrataServer(tmp_path / "data").start()
     with server.client() as client:
         client.send("HSET", "h", "f", "v")
-    check = [sys.executable, "-m", "stratakv", "check", str(server.dir)]
+    check = [*STRATAKV, "check", str(server.dir)]
     busy = subprocess.run(check, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert busy.returncode != 0
     assert "in use" in busy.stderr

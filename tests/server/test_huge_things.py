@@ -21,7 +21,7 @@ MANY = 20_000
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[StrataServer]:
-    running = StrataServer(tmp_path / "db").start()
+    running = StrataServer(tmp_path / "db", flags=["--write-buffer-bytes", "16mb"]).start()
     yield running
     running.stop()
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.harness.servers import ROOT, StrataServer
+from tests.harness.servers import ROOT, STRATAKV, StrataServer
 from tests.harness.wire import Arg, WireClient
 
 LATER_MS = 7258118400000
@@ -97,7 +96,7 @@ def test_large_strings_go_into_pieces_when_they_are_written(server: StrataServer
         assert plain(client, "GET", "bitmap") == b"\x80" + BITMAP[1:]
     assert server.terminate() == 0
     checked = subprocess.run(
-        [sys.executable, "-m", "stratakv", "check", str(server.dir)],
+        [*STRATAKV, "check", str(server.dir)],
         capture_output=True,
         text=True,
         cwd=ROOT,

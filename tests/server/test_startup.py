@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.layout import rows
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.store import Store
-from tests.harness.servers import StrataServer
+from tests.harness.servers import STRATAKV, StrataServer, environment
 from tests.harness.waiting import HANG_S
 from tests.harness.wire import WireClient
 
@@ -27,12 +26,12 @@ def refused(
     """Start a server that should not start; flags given later win over the free ports."""
     places = ["--port", "0", "--http-port", "0", "--dir", str(directory)]
     return subprocess.run(
-        [sys.executable, "-m", "stratakv", "serve", *places, *flags],
+        [*STRATAKV, "serve", *places, *flags],
         capture_output=True,
         text=True,
         timeout=HANG_S,
         check=False,
-        env={**os.environ, **(env or {})},
+        env={**environment(), **(env or {})},
     )
 
 
@@ -119,7 +118,7 @@ def test_an_abbreviated_flag_is_refused(tmp_path: Path, flags: list[str]) -> Non
     ended = refused(tmp_path / "data", *flags)
     assert ended.returncode == 2
     assert f"unrecognized arguments: {' '.join(flags)}" in ended.stderr
-    tool = [sys.executable, "-m", "stratakv", "inspect", str(tmp_path), "k", "--lim", "1"]
+    tool = [*STRATAKV, "inspect", str(tmp_path), "k", "--lim", "1"]
     abbreviated = subprocess.run(tool, capture_output=True, text=True, timeout=60, check=False)
     assert "unrecognized arguments: --lim 1" in abbreviated.stderr
 

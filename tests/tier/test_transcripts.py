@@ -37,6 +37,8 @@ def strata(
     request: pytest.FixtureRequest, tier: RedisServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StrataServer]:
     flags = ("--zset-encoding", request.param, "--hash-encoding", "2", "--set-encoding", "2")
+    with tier.client() as client:
+        client.send("FLUSHALL")  # a store of another time may have left its mark
     server = start_strata(tmp_path_factory.mktemp("strata") / "data", tier, *flags)
     yield server
     server.stop()
