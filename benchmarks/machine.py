@@ -30,7 +30,8 @@ def version_of(server: Server) -> str:
     fields = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
     for name in ("stratakv_version", "kvrocks_version", "redis_version"):
         if name in fields:
-            return f"{name.partition('_')[0]} {fields[name]}"
+            build = fields.get("stratakv_build", "")
+            return f"{name.partition('_')[0]} {fields[name]} {build}".rstrip()
     return "unknown"
 
 

@@ -125,6 +125,20 @@ def zrank_deep(lane: Lane) -> Iterator[Step]:
         yield (encode("ZRANK", lane.spec.key, member),)
 
 
+def zcount_deep(lane: Lane) -> Iterator[Step]:
+    """The members between two random scores of a sorted set of `keys` members."""
+    for _ in range(lane.steps):
+        low, high = sorted(lane.rng.randrange(lane.spec.keys) for _ in range(2))
+        yield (encode("ZCOUNT", lane.spec.key, low, high),)
+
+
+def zrange_page(lane: Lane) -> Iterator[Step]:
+    """A hundred members at a random rank inside a sorted set of `keys` members."""
+    for _ in range(lane.steps):
+        start = lane.rng.randrange(max(1, lane.spec.keys - 100))
+        yield (encode("ZRANGE", lane.spec.key, start, start + 99),)
+
+
 SHAPES: dict[str, Shape] = {
     shape.__name__: shape
     for shape in (
@@ -141,6 +155,8 @@ SHAPES: dict[str, Shape] = {
         hgetall,
         zrange_deep,
         zrank_deep,
+        zcount_deep,
+        zrange_page,
     )
 }
 

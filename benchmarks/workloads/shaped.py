@@ -97,10 +97,10 @@ def cold(options: Options) -> Workload:
 
 
 def large(options: Options) -> Workload:
-    """Whole hashes, and ten members deep inside a sorted set of a million."""
+    """Whole hashes, and ranks, counts and pages deep inside a sorted set of a million."""
     return Workload(
         "large",
-        "HGETALL of 100 thousand and a million fields, ranks deep inside a million",
+        "HGETALL of 100 thousand and a million fields, ranks and counts deep inside a million",
         [
             shape_case("hgetall-100k", Spec("hgetall", 20, connections=1, key="hash100k")),
             shape_case("hgetall-1m", Spec("hgetall", 3, connections=1, key="hash1m")),
@@ -110,10 +110,18 @@ def large(options: Options) -> Workload:
             shape_case(
                 "zrank-deep-1m", Spec("zrank_deep", 60, 1_000_000, connections=10, key="zset1m")
             ),
+            *(_ranks(shape, options) for shape in ("zrank_deep", "zcount_deep", "zrange_page")),
         ],
         prepare=fill_large,
         rounds=3,
     )
+
+
+def _ranks(shape: str, options: Options) -> Case:
+    """Fifty clients at random ranks of a million members."""
+    steps = 10_000 if options.short else 50_000
+    name = shape.replace("_", "-") + "-c50"
+    return shape_case(name, Spec(shape, steps, 1_000_000, connections=50, key="zset1m"))
 
 
 def fill_large(server: Server) -> None:
