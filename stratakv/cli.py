@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import faulthandler
 import gc
 import logging
 import os
@@ -147,6 +148,7 @@ def run_serve(parsed: argparse.Namespace) -> int:
     """`stratakv serve`: until SIGTERM or SIGINT."""
     from stratakv import descriptors
 
+    faulthandler.enable()  # should a library crash, the log says where
     flags: dict[str, str] = {}
     for name in options.declared():
         value = getattr(parsed, name.replace("-", "_"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.harness.effort import EFFORT, rounds
-from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.servers import RedisServer, StrataServer, last_words
 from tests.harness.wire import WireClient
 
 _SEED = os.environ.get("STRATAKV_DIFF_SEED") or "1"
@@ -38,6 +38,17 @@ settings.load_profile("ci")
 
 def pytest_report_header() -> str:
     return f"STRATAKV_EFFORT={EFFORT}, differential seed: STRATAKV_DIFF_SEED={DIFF_SEED}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure is shown with the last words of servers that have ended by themselves."""
+    report = yield
+    if report.failed:
+        report.sections += [(f"server in {where}", text) for where, text in last_words().items()]
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+from weakref import WeakSet
 
 from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient
@@ -29,6 +30,20 @@ OURS = {"STRATAKV_PYTHON", "STRATAKV_COMPILE"}
 TESTED = {"STRATAKV_DISK_RESERVE_BYTES": "1mb", "STRATAKV_DEBUG_INVARIANTS": "yes"}
 """Hundreds of data directories lie about after a run: each with a small reserve. A server that
 breaks an invariant ends at once, and says which."""
+
+
+SHOWN_CHARS = 4000
+"""Of the last words of a server that ended by itself."""
+_started: WeakSet[Process] = WeakSet()
+
+
+def last_words() -> dict[str, str]:
+    """What the servers printed last that have ended unasked, by their directories."""
+    return {
+        str(server.dir): f"exit code {server.process.returncode}\n{server.output()[-SHOWN_CHARS:]}"
+        for server in _started
+        if server.process is not None and server.ended_unasked
+    }
 
 
 def environment() -> dict[str, str]:
@@ -47,7 +62,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Process:
     """A child process whose stdout and stderr go to `log`."""
 
@@ -68,6 +83,10 @@ class Process:
     @property
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
+
+    @property
+    def ended_unasked(self) -> bool:
+        return self.process is not None and self.process.poll() not in (None, 0, -signal.SIGKILL)
 
     def output(self) -> str:
         """What the process printed so far, for assertion messages."""
@@ -121,6 +140,7 @@ class Process:
                 cwd=ROOT,
                 env=env,
             )
+        _started.add(self)
 
     def _fail(self, what: str) -> StartError:
         code = self.process.poll() if self.process is not None else None
@@ -128,7 +148,7 @@ class Process:
         return StartError(f"{what} (exit code {code}), output:\n{self.output()}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RedisServer(Process):
     """redis-server without persistence: the oracle."""
 
@@ -160,7 +180,7 @@ class RedisServer(Process):
             return False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class StrataServer(Process):
     """`stratakv serve` on a directory that outlives the process."""
 

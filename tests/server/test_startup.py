@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.layout import rows
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.store import Store
-from tests.harness.servers import STRATAKV, StrataServer, environment
+from tests.harness.servers import STRATAKV, StrataServer, environment, last_words
 from tests.harness.waiting import HANG_S
 from tests.harness.wire import WireClient
 
@@ -208,10 +209,18 @@ def test_http_can_be_switched_off(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
 def test_a_signal_ends_it_with_exit_code_zero(tmp_path: Path, number: str) -> None:
-    import signal
-
     server = StrataServer(tmp_path / "data").start()
     assert server.process is not None
     server.process.send_signal(getattr(signal, number))
     assert server.process.wait(HANG_S) == 0
     assert "Traceback" not in server.output()
+
+
+def test_a_crash_says_where(tmp_path: Path) -> None:
+    """The log does, and so does a failing test."""
+    server = StrataServer(tmp_path / "data").start()
+    assert server.process is not None
+    server.process.send_signal(signal.SIGABRT)
+    assert server.process.wait(HANG_S) == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in server.output()
+    assert "Fatal Python error: Aborted" in last_words()[str(server.dir)]
