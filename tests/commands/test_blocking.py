@@ -21,7 +21,9 @@ Call = tuple[Arg, ...]
 Step = tuple[str, Call | list[Call]]
 
 SETTLE_SECONDS = 0.02
-"""How long a reply may take that nobody announces; a step with a reply of its own needs none."""
+"""Between two looks for replies. redis-server is looked at until a look finds nothing, StrataKV
+until it has given as many: one look more would show what must not come."""
+Seen = list[tuple[Step, dict[str, list[bytes]]]]
 
 
 class Cast:
@@ -57,15 +59,30 @@ class Cast:
         data = self["observer"].send("INFO", "clients").frame.data or b""
         return data.removeprefix(b"txt:").decode()
 
-    def arrived(self) -> dict[str, list[bytes]]:
-        """What has come for each client since the last time."""
+    def arrived(self, wanted: dict[str, list[bytes]] | None = None) -> dict[str, list[bytes]]:
+        """What has come for each client since the last time; `wanted` is waited for."""
+        found: dict[str, list[bytes]] = {}
+        if wanted is None:
+            while self._look(found):
+                pass
+        else:
+            wait_until(lambda: not self._look(found) and _has_all(found, wanted), f"{wanted}")
+        return found
+
+    def _look(self, found: dict[str, list[bytes]]) -> bool:
+        """Add what is there for whom; says whether there was anything."""
         self["observer"].settle()
         time.sleep(SETTLE_SECONDS)
-        found: dict[str, list[bytes]] = {}
+        is_new = False
         for name, client in self._clients.items():
             while _has_data(client):
                 found.setdefault(name, []).append(client.read_any().raw)
-        return found
+                is_new = True
+        return is_new
+
+
+def _has_all(found: dict[str, list[bytes]], wanted: dict[str, list[bytes]]) -> bool:
+    return all(len(found.get(name, ())) >= len(replies) for name, replies in wanted.items())
 
 
 def _has_data(client: WireClient) -> bool:
@@ -80,15 +97,21 @@ def _has_data(client: WireClient) -> bool:
         client._sock.settimeout(client.timeout_s)
 
 
-def play(cast: Cast, steps: list[Step]) -> list[tuple[Step, dict[str, list[bytes]]]]:
-    """Run a script; what each client got after each step."""
-    seen = []
-    for name, call in steps:
-        client = cast[name]
-        calls = call if isinstance(call, list) else [call]
-        client.write(b"".join(encode(*_named(cast, one)) for one in calls))
-        seen.append(((name, call), cast.arrived()))
-    return seen
+def play_both(casts: list[Cast], steps: list[Step]) -> tuple[Seen, Seen]:
+    """Run a script on redis-server, then on StrataKV; what each client got after each step."""
+    redis, strata = casts
+    expected: Seen = [(step, _play(redis, step)) for step in steps]
+    return expected, [(step, _play(strata, step, wanted)) for step, wanted in expected]
+
+
+def _play(
+    cast: Cast, step: Step, wanted: dict[str, list[bytes]] | None = None
+) -> dict[str, list[bytes]]:
+    name, call = step
+    client = cast[name]
+    calls = call if isinstance(call, list) else [call]
+    client.write(b"".join(encode(*_named(cast, one)) for one in calls))
+    return cast.arrived(wanted)
 
 
 def _named(cast: Cast, call: Call) -> Call:
@@ -290,7 +313,7 @@ SCRIPTS: dict[str, list[Step]] = {
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_clients_are_served_as_in_redis(script: str, casts: list[Cast]) -> None:
-    redis, strata = (play(cast, SCRIPTS[script]) for cast in casts)
+    redis, strata = play_both(casts, SCRIPTS[script])
     for expected, found in zip(redis, strata, strict=True):
         assert found == expected
 

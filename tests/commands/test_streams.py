@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from tests.commands.test_blocking import Cast, Step, play
+from tests.commands.test_blocking import Cast, Step, play_both
 from tests.harness.effort import part
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import Arg, WireClient
@@ -448,7 +448,7 @@ def casts(
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_waiting_clients_are_served_as_in_redis(script: str, casts: list[Cast]) -> None:
-    redis, strata = (play(cast, SCRIPTS[script]) for cast in casts)
+    redis, strata = play_both(casts, SCRIPTS[script])
     for expected, found in zip(redis, strata, strict=True):
         assert found == expected
 
