@@ -70,6 +70,7 @@ class Process:
     log: Path = field(init=False)
     process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     port: int = field(init=False, default=0)
+    is_killed: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.dir.mkdir(parents=True, exist_ok=True)
@@ -86,7 +87,9 @@ class Process:
 
     @property
     def ended_unasked(self) -> bool:
-        return self.process is not None and self.process.poll() not in (None, 0, -signal.SIGKILL)
+        """Whether it has ended otherwise than by `terminate` or `kill9`, or badly."""
+        code = self.process.poll() if self.process is not None else None
+        return code not in (None, 0) and not (self.is_killed and code == -signal.SIGKILL)
 
     def output(self) -> str:
         """What the process printed so far, for assertion messages."""
@@ -112,6 +115,7 @@ class Process:
     def kill9(self) -> None:
         """SIGKILL: no drain, no flush; what was acknowledged must survive on its own."""
         if self.process is not None:
+            self.is_killed = True
             self.process.kill()
             self.process.wait(HANG_S)
 
@@ -131,6 +135,7 @@ class Process:
             self.terminate()
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        self.is_killed = False
         with self.log.open("ab") as sink:
             self.process = subprocess.Popen(
                 argv,
