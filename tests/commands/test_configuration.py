@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.commands.test_connection import calls, same_bytes
 from tests.harness.servers import StrataServer
-from tests.harness.wire import WireClient
+from tests.harness.waiting import wait_until
+from tests.harness.wire import Frame, WireClient
 
 CALLS = """
 CONFIG GET
@@ -316,9 +317,14 @@ def test_the_latency_monitor_follows_its_threshold(strata_wire: WireClient) -> N
     strata_wire.send("CONFIG", "SET", "latency-monitor-threshold", 1)
     fields = [str(number) for number in range(4000)]
     strata_wire.send("HSET", "h", *fields)
-    strata_wire.send("HGETALL", "h")
+
+    def events_of_a_read() -> Sequence[Frame]:
+        strata_wire.send("HGETALL", "h")
+        return strata_wire.send("LATENCY", "LATEST").frame.items or ()
+
+    wait_until(events_of_a_read, "a hash of 2000 fields should take a millisecond")
+    strata_wire.send("CONFIG", "SET", "latency-monitor-threshold", 1_000_000)  # and no more of them
     events = strata_wire.send("LATENCY", "LATEST").frame.items or ()
-    assert events, "a hash of 2000 fields should take a millisecond"
     name, when, latest, worst = events[0].items or ()
     assert name.data in (b"command", b"fast-command")
     assert (worst.number or 0) >= (latest.number or 0) >= 1
@@ -328,6 +334,7 @@ def test_the_latency_monitor_follows_its_threshold(strata_wire: WireClient) -> N
     assert b"worst" in strata_wire.send("LATENCY", "GRAPH", name.data or b"").raw
     assert (strata_wire.send("LATENCY", "RESET").frame.number or 0) >= 1
     assert strata_wire.send("LATENCY", "LATEST").raw == b"*0\r\n"
+    strata_wire.send("CONFIG", "SET", "latency-monitor-threshold", 0)
 
 
 def test_resetstat_starts_the_counters_anew(strata_wire: WireClient) -> None:
