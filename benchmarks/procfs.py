@@ -1,4 +1,4 @@
-"""What Linux says about a server process: CPU time and resident memory."""
+"""What Linux says about a server process: CPU time, resident memory, bytes written."""
 
 import os
 from pathlib import Path
@@ -45,6 +45,22 @@ def memory_mb(pid: int | None) -> dict[str, float]:
         return parse_memory_mb((PROC / str(pid) / "status").read_text())
     except FileNotFoundError:
         return {}
+
+
+def parse_written_mb(io: str) -> float:
+    """What was sent to the disk, or will be, from the text of /proc/PID/io."""
+    found = dict(line.split(": ") for line in io.splitlines())
+    return int(found["write_bytes"]) / 2**20
+
+
+def written_mb(pid: int | None) -> float | None:
+    """MB that a process has written to files since it started; None where nobody may ask."""
+    if pid is None:
+        return None
+    try:
+        return parse_written_mb((PROC / str(pid) / "io").read_text())
+    except OSError:
+        return None
 
 
 def reset_peak(pid: int | None) -> None:

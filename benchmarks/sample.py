@@ -36,6 +36,8 @@ METRICS = {
     "startup_ms": Metric("first PING ms", "{:,.0f}"),
     "lag_p999_ms": Metric("loop lag p99.9 ms", "{:.2f}"),
     "disk_mb": Metric("disk MB", "{:,.0f}"),
+    "disk_per_byte": Metric("disk per user byte", "{:.2f}"),
+    "written_per_byte": Metric("written per user byte", "{:.2f}"),
 }
 
 

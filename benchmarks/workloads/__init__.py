@@ -15,6 +15,7 @@ CATALOGUE: dict[str, Callable[[Options], Workload]] = {
     "random-100k-1024": lambda options: redislist.random_keys(100_000, 1024, options),
     "random-1m-64": lambda options: redislist.random_keys(1_000_000, 64, options),
     "random-1m-1024": lambda options: redislist.random_keys(1_000_000, 1024, options),
+    "beyond-2m-512": lambda options: redislist.beyond_caches(2_000_000, 512, options),
     "applications": shaped.applications,
     "shapes": shaped.shapes,
     "zipf": shaped.zipf,

@@ -1,6 +1,6 @@
 """Workloads that redis-benchmark itself runs: its own list, and random keys."""
 
-from benchmarks import redisbench
+from benchmarks import procfs, redisbench
 from benchmarks.redisbench import Plan
 from benchmarks.sample import Sample
 from benchmarks.servers import Server
@@ -47,6 +47,38 @@ def random_keys(keys: int, value_bytes: int, options: Options) -> Workload:
         title=f"redis-benchmark, pipeline 16, {keys:,} random keys, {value_bytes}-byte values",
         cases=[_case(plan) for plan in plans],
     )
+
+
+def beyond_caches(keys: int, value_bytes: int, options: Options) -> Workload:
+    """SET, GET and SET again of random keys whose values no cache holds; on fresh servers, once."""
+    requests = keys // 10 if options.short else keys
+    writes = Plan("set", requests, 16, random_keys=keys, value_bytes=value_bytes)
+    reads = Plan("get", requests, 16, random_keys=keys, value_bytes=value_bytes)
+    return Workload(
+        name=f"beyond-{size_name(keys)}-{value_bytes}",
+        title=f"redis-benchmark, pipeline 16, {keys:,} random keys of {value_bytes} bytes, no round"
+        " but the first",
+        cases=[
+            Case("set", lambda server: _weighed(server, writes)),
+            _case(reads),
+            Case("set-again", lambda server: _weighed(server, writes)),
+        ],
+        rounds=1,
+    )
+
+
+def _weighed(server: Server, plan: Plan) -> Sample:
+    """A run with what it wrote to the disk, and what lies there after it, by byte of values."""
+    before = procfs.written_mb(server.pid)
+    sample = redisbench.measure(server, plan)
+    after = procfs.written_mb(server.pid)
+    with server.client() as client:
+        keys = client.call("DBSIZE")
+    if before is not None and after is not None and server.keeps_data:
+        user_mb = plan.value_bytes / 2**20
+        sample["written_per_byte"] = (after - before) / (plan.requests * user_mb)
+        sample["disk_per_byte"] = server.disk_mb() / (int(str(keys)) * user_mb)
+    return sample
 
 
 def _case(plan: Plan) -> Case:

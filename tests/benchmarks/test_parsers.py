@@ -71,6 +71,11 @@ def test_memory_is_read_in_megabytes() -> None:
     assert procfs.parse_memory_mb(status) == {"peak_rss_mb": 4, "rss_mb": 2, "anon_mb": 1}
 
 
+def test_what_was_written_is_read_in_megabytes() -> None:
+    assert procfs.parse_written_mb("rchar: 1\nwchar: 2\nwrite_bytes: 3145728\n") == 3
+    assert procfs.written_mb(None) is None
+
+
 def test_our_own_process_has_memory_and_a_process_that_is_gone_has_none() -> None:
     assert procfs.memory_mb(os.getpid())["rss_mb"] > 1
     assert procfs.memory_mb(2**22 + 1) == {}
