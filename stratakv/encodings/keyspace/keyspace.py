@@ -41,6 +41,22 @@ from stratakv.storage.store import Done, Store
 _KEYED = frozenset(rows.KEYED_PREFIXES)
 
 
+Effect = tuple[int, Sequence[bytes]]
+"""A command that gives a replica what was written, and the database that it is for."""
+
+
+def _nobody_follows(effects: list[Effect]) -> None:
+    """The end of all effects while there are no replicas."""
+
+
+def _nothing_more() -> None:
+    """No row belongs to every commit."""
+
+
+def _nobody_waits(done: Done) -> Done:
+    return done
+
+
 def _nobody_listens(database: int, event: str, key: bytes) -> None:
     """The end of all events while none are wanted."""
 
@@ -86,6 +102,14 @@ class Keyspace:
         """The classes of events that are wanted; empty while nobody is to be told of any."""
         self.on_event: Callable[[int, str, bytes], None] = _nobody_listens
         """Called with (database, event, key) of what was applied; see `Txn.event`."""
+        self.replicates = False
+        """Whether replicas are to be told what is written; see `Txn.tell`."""
+        self.on_effects: Callable[[list[Effect]], None] = _nobody_follows
+        """Called with what was applied, as commands; several are one unit."""
+        self.on_collect: Callable[[], None] = _nothing_more
+        """Called before rows may be written: puts those that belong to every commit."""
+        self.on_commit: Callable[[Done], Done] = _nobody_waits
+        """Called with each commit: gives what to do at its end."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
@@ -150,8 +174,9 @@ class Keyspace:
 
     @property
     def is_unobserved(self) -> bool:
-        """Whether nobody is to be told what is done to which key: no client, no event, no tier."""
-        return not (self.watchers.listeners or self.notifies or self.tier.on)
+        """Whether nobody is to be told what is done to which key: no client, no event, no tier,
+        no replica."""
+        return not (self.watchers.listeners or self.notifies or self.tier.on or self.replicates)
 
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.
@@ -170,13 +195,14 @@ class Keyspace:
             done = self.tier.after(done)
         if self.recollections.ranks.uncommitted:
             done = self.recollections.ranks.after(done)
-        self.store.commit(done)
+        self.store.commit(self.on_commit(done))
 
     def collect(self) -> None:
         """Move dirty metas and counts into the pending rows, once per commit for each."""
         pending = self.store.pending
         encode = metas.encode
         self.dirty = False
+        self.on_collect()
         for database in self.databases:
             if database.dirty:
                 grown = 0

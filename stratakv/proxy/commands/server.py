@@ -13,6 +13,7 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands import effects
 from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.commands.lolwut import strata
 from stratakv.proxy.observe import info
@@ -119,6 +120,7 @@ def _on_stable_storage(
     "write",
     categories="keyspace dangerous",
     tips="request_policy:all_shards response_policy:all_succeeded",
+    effect=effects.nothing,
 )
 def flushdb(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of the database, at once; their space is reclaimed later."""
@@ -132,6 +134,7 @@ def flushdb(session: Session, *mode: bytes) -> Reply:
     "write",
     categories="keyspace dangerous",
     tips="request_policy:all_shards response_policy:all_succeeded",
+    effect=effects.nothing,
 )
 def flushall(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of all databases, at once; their space is reclaimed later."""
@@ -152,6 +155,14 @@ def _flush(session: Session, databases: list[Database]) -> None:
     for database in databases:
         if database.live or database.dirty:
             keyspace.flush(database)
+    _tell(session)
+
+
+def _tell(session: Session) -> None:
+    """Databases have changed as a whole: replicas hear of it at once, since the change is made."""
+    txn = session.txn
+    if txn.keyspace.replicates or (txn.follows and session.unit is None):
+        txn.keyspace.on_effects([(txn.db.index, session.request)])
 
 
 def _begin_write(session: Session) -> None:
@@ -162,7 +173,13 @@ def _begin_write(session: Session) -> None:
         session.begin_next_part()
 
 
-@command("SWAPDB index1 index2", "write fast", categories="keyspace dangerous", since="4.0.0")
+@command(
+    "SWAPDB index1 index2",
+    "write fast",
+    categories="keyspace dangerous",
+    since="4.0.0",
+    effect=effects.nothing,
+)
 def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     """Exchange the contents of two databases."""
     first = _database(session, index1, b"ERR invalid first DB index")
@@ -173,6 +190,7 @@ def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     _begin_write(session)
     session.server.housekeeper.reclaimer.reset()
     session.server.keyspace.swap(databases[first], databases[second])
+    _tell(session)
     return OK
 
 

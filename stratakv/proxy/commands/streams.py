@@ -14,6 +14,7 @@ from stratakv.proxy.arguments.stream_options import (
     new_id,
     strict_id,
 )
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status, Stream
 
@@ -28,6 +29,7 @@ command = CommandGroup("stream").command
     key_notes="may trim as well as add",
     key_flags="RW update",
     since="5.0.0",
+    effect=effects.of_xadd,
 )
 def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
     """Add an entry to a stream."""
@@ -131,6 +133,7 @@ def xdel(txn: Txn, key: bytes, *ids: bytes) -> int:
     tips="nondeterministic_output",
     key_flags="RW delete",
     since="5.0.0",
+    effect=effects.of_xtrim,
 )
 def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
     """Delete the first entries of a stream."""

@@ -169,6 +169,8 @@ class Dispatcher:
                     else:
                         value = entry.handler(txn, *request[1:])
                     if txn.metas or (entry.is_write and (txn.rows or txn.siblings)):
+                        if txn.keyspace.replicates:
+                            entry.tell(txn, request, value)
                         txn.apply()
                         session.marks.append(len(out))
                     elif txn.later:

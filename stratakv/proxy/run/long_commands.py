@@ -139,8 +139,15 @@ class LongCommand:
     def run(self) -> None:
         """Work to the end; whatever happens, the lock is given back and the client goes on."""
         started = perf_counter()
-        keyspace = self.session.txn.keyspace
-        work = LongWork(self._slices, self._dispatcher.guards, keyspace, self.session.txn.db)
+        txn = self.session.txn
+        keyspace = txn.keyspace
+        work = LongWork(
+            self._slices,
+            self._dispatcher.guards,
+            keyspace,
+            txn.db,
+            follows=txn.clock if txn.follows else None,
+        )
         self.session.lock = self.lock
         try:
             self._answer(work)
@@ -175,7 +182,7 @@ class LongCommand:
             value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
         finally:
             session.renew = None
-            session.txn = session.server.txns[session.txn.db.index]
+            session.txn = session.txns[session.txn.db.index]
         # Others need not wait until the client has read its reply.
         self._dispatcher.long_commands.unlock(self)
         if session.guards & MUTED:
