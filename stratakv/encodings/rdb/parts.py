@@ -113,8 +113,9 @@ class PayloadReader:
 
     def _compressed(self) -> bytes:
         data_size, size = self.length(), self.length()
-        data = self.take(data_size)
-        value = lzf.decompress(data, size, self._pause_if_due) if size <= self._limit else None
+        if max(data_size, size) > self._limit:
+            raise packed.Malformed
+        value = lzf.decompress(self.take(data_size), size, self._pause_if_due)
         if value is None:
             raise packed.Malformed
         return value
