@@ -27,7 +27,7 @@ from stratakv.encodings.keyspace.database import CACHED_META_BYTES, Database
 from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
-from stratakv.encodings.keyspace.namespaces import Namespaces
+from stratakv.encodings.keyspace.namespaces import Contents, Namespaces
 from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
 from stratakv.encodings.keyspace.tier_state import Slicing, Tier
@@ -237,20 +237,45 @@ class Keyspace:
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
-        if not database.live:
-            return
+        if database.live:
+            self._empty(database)
+
+    def _empty(self, database: Database) -> None:
         self.watchers.emit(database.index, self._listened_live_keys(database))
+        born = self.store.mark()
+        ns = self._leave(database, self.namespaces.make(database.index))
+        database.born = born
+        self.recollections.field_times_from[ns] = rows.end_of(rows.FIELD_EXPIRY + ns)
+        self.namespaces.save_names([database.ns for database in self.databases])
+
+    def _leave(self, database: Database, ns: bytes) -> bytes:
+        """Give a database another namespace, without keys, in place of one that is reclaimed."""
         old = database.ns
         self.namespaces.drop(old, self._rows_of_young(database))
-        database.born = self.store.mark()
         self.leftovers.add(database.forget())
-        database.ns = self.namespaces.make(database.index)
+        database.ns = ns
         database.live = database.expiring = database.deleted = 0
-        database.garbage_from = None
-        times_from = self.recollections.field_times_from
-        times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
-        times_from.pop(old, None)
+        database.garbage_from = database.born = None
+        self.recollections.field_times_from.pop(old, None)
         database.counts_changed = self.dirty = True
+        return ns
+
+    def supplant(self, contents: Mapping[int, Contents]) -> None:
+        """Give every database what was loaded for it, or nothing, in place of what it has.
+
+        Requires: nobody works on keys; what was loaded is in the engine; who looks for due keys is
+        told to begin anew.
+        """
+        for database in self.databases:
+            new = contents.get(database.index)
+            if new is None:
+                self._empty(database)
+                continue
+            self.watchers.emit(database.index, self._listened_live_keys(database))
+            self._leave(database, new.ns)
+            self.namespaces.end_loading(new.ns)
+            database.live, database.expiring = new.live, new.expiring
+            self.watchers.emit(database.index, self._listened_live_keys(database))
         self.namespaces.save_names([database.ns for database in self.databases])
 
     def _rows_of_young(self, database: Database) -> list[bytes] | None:

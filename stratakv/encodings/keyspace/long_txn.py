@@ -36,7 +36,7 @@ from stratakv.encodings.keyspace.zset_remote import Remote
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Extra, Meta
 from stratakv.storage.cache.contract import BYPASS, Then
-from stratakv.storage.contract import Snapshot
+from stratakv.storage.contract import Reader
 from stratakv.storage.store import Overlay, merge, rows_between
 
 SLICE_SECONDS: Final = 0.002
@@ -71,7 +71,7 @@ class LongTxn(Txn):
         self,
         keyspace: Keyspace,
         database: Database,
-        snapshot: Snapshot,
+        snapshot: Reader,
         pause: Pause,
         write: Write,
     ) -> None:

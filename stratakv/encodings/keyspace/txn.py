@@ -171,6 +171,10 @@ class Txn:
             raise wrong_type()
         return meta
 
+    def encoding(self, type_: int, key: bytes) -> int:
+        """The encode-version that a new key gets."""
+        return self.keyspace.encoding(self.db, type_, key)
+
     def create(
         self,
         key: bytes,
@@ -185,7 +189,7 @@ class Txn:
         """
         old = self._current(key)
         if encoding is None:
-            encoding = self.keyspace.encoding(self.db, type_, key) if type_ != STRING else WHOLE
+            encoding = self.encoding(type_, key) if type_ != STRING else WHOLE
         made = FORMATS[type_][encoding]
         if made.remote:
             self.need_storage()

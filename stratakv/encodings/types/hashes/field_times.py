@@ -16,7 +16,7 @@ Invariants
    leave them out, and the reclaimer finds them by the `t#` rows.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -78,11 +78,11 @@ def _shown_time(txn: Txn, meta: Meta, field: bytes) -> int:
     return at_ms if at_ms > txn.horizon_ms else NO_FIELD
 
 
-def each_time(txn: Txn, meta: Meta) -> dict[bytes, int]:
-    """All expire-times by field, those that have passed included."""
+def each_time(txn: Txn, meta: Meta) -> Iterator[tuple[bytes, int]]:
+    """All fields that have an expire-time, in byte order, those whose time has passed included."""
     index = meta.index
-    found = txn.scan(index, end_of(index))
-    return {row[len(index) :]: int.from_bytes(raw, "big") for row, raw in found}
+    for row, raw in txn.scan(index, end_of(index)):
+        yield row[len(index) :], int.from_bytes(raw, "big")
 
 
 def first_ms(txn: Txn, meta: Meta) -> int | None:
@@ -206,13 +206,13 @@ def _delete_due(txn: Txn, key: bytes, meta: Meta, limit: int) -> int:
     return len(gone)
 
 
-def adopt(txn: Txn, key: bytes, found: Iterable[tuple[bytes, int]]) -> None:
-    """Give the fields of a hash that was just made their times."""
-    meta = txn.expect(key, HASH)
-    if meta is None:
-        return
-    for field, at_ms in found:
-        _put_time(txn, meta, field, at_ms)
+def give(txn: Txn, meta: Meta, field: bytes, at_ms: int) -> None:
+    """Give a field of a hash that is being made its time; `adopt` is to follow."""
+    _put_time(txn, meta, field, at_ms)
+
+
+def adopt(txn: Txn, key: bytes, meta: Meta) -> None:
+    """A hash was just made, and its fields given their times."""
     _reindex(txn, key, None, meta)
 
 
