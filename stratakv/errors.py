@@ -477,3 +477,18 @@ REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
 def no_block_in_scripts(name: bytes) -> CommandError:
     """XREAD BLOCK in a script."""
     return CommandError(b"ERR %b command is not allowed with BLOCK option from scripts" % name)
+
+
+# replication
+
+NO_REPLICAS = b"NOREPLICAS Not enough good replicas to write."
+READ_ONLY_REPLICA = b"READONLY You can't write against a read only replica."
+MASTER_DOWN = b"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
+WAIT_ON_REPLICA = (
+    b"ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a"
+    b" replica is configured to be writable (which is not the default) writes to replicas are just"
+    b" local and are not propagated."
+)
+BAD_MASTER_PORT = b"ERR Invalid master port"
+NOT_FOR_REPLICAS = b"ERR Command is not valid when client is a replica."

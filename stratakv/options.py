@@ -137,6 +137,18 @@ def _redis_url(text: str) -> str:
     return text
 
 
+def _master(text: str) -> str:
+    """A host and a port as Redis has them, or an address with redis:// or rediss://."""
+    if "://" in text:
+        if parse_address(text).path:
+            raise ValueError(text)
+    elif text:
+        _, port = text.split()
+        if not 0 < int(port) < 65536:
+            raise ValueError(text)
+    return text
+
+
 def parse_seconds(text: str) -> int:
     """A duration such as 90, 90s, 5m, 12h or 7d."""
     match = _DURATION.fullmatch(text)
@@ -161,6 +173,7 @@ class PolicyRule:
 
 TEXT: Final = Kind(str, str, "text")
 REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
+MASTER: Final = Kind(_master, str, "a host and a port, a redis:// or rediss:// address, or empty")
 DURATION: Final = Kind(parse_seconds, str, "a duration such as 90s, 5m, 12h or 7d")
 WORDS: Final = Kind(_words, " ".join, "words separated by spaces")
 SIZE: Final = Kind(parse_size, str, "a size in bytes, with b, kb, mb or gb if you like")
@@ -314,6 +327,38 @@ class Options:
         1000, _number(1, 60_000), "milliseconds until a silent zset-store is an error", live=True
     )
     cache_ttl: int = option(86_400, DURATION, "how long cache entries live", live=True)
+    replicaof: str = option("", MASTER, "the master to follow; empty for none")
+    masteruser: str = option("", TEXT, "user to be at the master", live=True)
+    masterauth: str = option("", TEXT, "password of the master", live=True, secret=True)
+    replica_read_only: bool = option(
+        True, YES_NO, "refuse what clients write to a replica", live=True
+    )
+    replica_serve_stale_data: bool = option(
+        True, YES_NO, "answer as a replica while the master is away", live=True
+    )
+    replica_priority: int = option(
+        100, COUNT, "the lowest becomes master first at a fail-over; 0 never", live=True
+    )
+    replica_announce_ip: str = option("", TEXT, "address that masters tell of us", live=True)
+    replica_announce_port: int = option(0, PORT, "port that masters tell of us", live=True)
+    repl_timeout: int = option(
+        60, _number(1, 2**31 - 1), "seconds until a silent master or replica is cut", live=True
+    )
+    repl_ping_replica_period: int = option(
+        10, _number(1, 2**31 - 1), "seconds between a master's signs of life", live=True
+    )
+    repl_backlog_size: int = option(
+        1 << 20, SIZE, "bytes of the stream kept for replicas that come back", live=True
+    )
+    repl_backlog_ttl: int = option(
+        3600, COUNT, "seconds without a replica until the stream ends; 0 never", live=True
+    )
+    min_replicas_to_write: int = option(
+        0, COUNT, "refuse writes with fewer replicas than that", live=True
+    )
+    min_replicas_max_lag: int = option(
+        10, COUNT, "seconds since its last sign that a replica counts", live=True
+    )
     notify_keyspace_events: frozenset[str] = option(
         frozenset(), EVENTS, "events that are published: K and E with classes, A for all", live=True
     )

@@ -3,9 +3,9 @@
     id | " " | offset | " " | second id | " " | second offset | " " | database
 
 A history of writes has an id, and the offset counts its bytes. The row is written in the batch of
-the effects that it counts, so it always tells what the store has. The second id is that of the history
-that this one continues, and it is the same up to before the second offset. The database is the one
-that the last command of the stream was for.
+the effects that it counts, so it always tells what the store has. The second id is that of the
+history that this one continues, and it is the same up to before the second offset. The database is
+the one that the last command of the stream was for.
 """
 
 from typing import NamedTuple

@@ -51,27 +51,6 @@ def time_(session: Session) -> list[bytes]:
     return [b"%d" % seconds, b"%d" % micros]
 
 
-@command("ROLE", "noscript loading stale fast", categories="admin dangerous", since="2.8.12")
-def role(session: Session) -> Reply:
-    """Return the role in replication: a master without replicas."""
-    return [b"master", 0, []]
-
-
-@CommandGroup("generic").command(
-    "WAIT numreplicas timeout",
-    "noscript",
-    categories="connection",
-    tips="request_policy:all_shards response_policy:agg_min",
-    since="3.0.0",
-)
-def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
-    """Wait for replicas, of which there are none."""
-    wanted, limit = integer(replicas), milliseconds(timeout)
-    if wanted <= 0:
-        return 0
-    raise WouldBlock([], limit / 1000, 0)
-
-
 @CommandGroup("generic").command(
     "WAITAOF numlocal numreplicas timeout",
     "blocking",

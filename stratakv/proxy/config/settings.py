@@ -49,12 +49,31 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "latency-monitor-threshold": integer(0, LONG_MAX),
     "busy-reply-threshold": integer(0, INT_MAX),
     "requirepass": str,
+    "masteruser": str,
+    "masterauth": str,
+    "replica-read-only": lambda text: yes_no(text) == "yes",
+    "replica-serve-stale-data": lambda text: yes_no(text) == "yes",
+    "replica-priority": integer(0, INT_MAX),
+    "replica-announce-ip": str,
+    "replica-announce-port": integer(0, 65535),
+    "repl-timeout": integer(1, INT_MAX),
+    "repl-ping-replica-period": integer(1, INT_MAX),
+    "repl-backlog-size": memory(1),
+    "repl-backlog-ttl": integer(0, LONG_MAX),
+    "min-replicas-to-write": integer(0, INT_MAX),
+    "min-replicas-max-lag": integer(0, INT_MAX),
     "protected-mode": lambda text: yes_no(text) == "yes",
     "notify-keyspace-events": event_classes,
 }
 """Options of ours that Redis has as well, with Redis's own limits."""
 
-_IMMUTABLE_IN_REDIS: Final = {"databases", "tcp-backlog", "unixsocket", "unixsocketperm"}
+_IMMUTABLE_IN_REDIS: Final = {
+    "databases",
+    "replicaof",
+    "tcp-backlog",
+    "unixsocket",
+    "unixsocketperm",
+}
 
 _KEPT: Final = {**FOLLOWED, **SATISFIED}
 

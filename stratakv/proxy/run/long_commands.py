@@ -20,7 +20,7 @@ from stratakv.encodings.keyspace.locks import EVERYTHING, Lock
 from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
 from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.errors import CommandError
-from stratakv.proxy.clients.session import MUTED, Session
+from stratakv.proxy.clients.session import FROM_MASTER, MUTED, Session
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import READY, WATCHED
 from stratakv.proxy.run.lock_waits import claim_of
@@ -58,6 +58,10 @@ class LongCommands:
         wanted = EVERYTHING if widely else claim_of(session, entry, request)
         if not wanted:
             self._begin(session, entry, request, None)
+            return
+
+        if session.guards & FROM_MASTER:
+            self._lock_waits.locks.acquire(wanted, partial(self._begin, session, entry, request))
             return
 
         def refuse(failure: CommandError) -> None:

@@ -90,19 +90,23 @@ class LongWork:
         self._wait_for_store(lambda done: store.submit(rows, done))
 
     def _wait_for_store(self, submit: Callable[[Done], None]) -> None:
-        """Sleep until a batch is written; raises what it was refused with."""
-        outcome: list[StoreUnavailable | None] = []
+        wait_for_store(self._slices, submit)
 
-        def subscribe(resume: Callable[[], None]) -> None:
-            def done(error: StoreUnavailable | None) -> None:
-                outcome.append(error)
-                resume()
 
-            submit(done)
+def wait_for_store(slices: Slices, submit: Callable[[Done], None]) -> None:
+    """From within work: sleep until a batch is written; raises what it was refused with."""
+    outcome: list[StoreUnavailable | None] = []
 
-        self._slices.wait(subscribe)
-        if outcome[0] is not None:
-            raise outcome[0]
+    def subscribe(resume: Callable[[], None]) -> None:
+        def done(error: StoreUnavailable | None) -> None:
+            outcome.append(error)
+            resume()
+
+        submit(done)
+
+    slices.wait(subscribe)
+    if outcome[0] is not None:
+        raise outcome[0]
 
 
 def _ignore(error: StoreUnavailable | None) -> None:

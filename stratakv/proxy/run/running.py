@@ -103,6 +103,7 @@ class Running:
             txn.effects = None
         elif txn.metas or txn.rows or txn.siblings or txn.is_long:
             entry.tell(txn, request, value)
+            session.has_written = True
 
     def run_in_unit(
         self, session: Session, entry: Command, request: Request, source: str = ""
