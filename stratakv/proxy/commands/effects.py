@@ -198,11 +198,11 @@ def of_zmpop(txn: Txn, request: Words, reply: Any) -> Told:
 
 
 def _pop(name: bytes, reply: Any) -> Told:
-    return ((name, reply[0]),) if isinstance(reply, list) else ()
+    return ((name, reply[0]),) if isinstance(reply, list | tuple) else ()
 
 
 def _counted_pop(name: bytes, reply: Any) -> Told:
-    if not isinstance(reply, list):
+    if not isinstance(reply, list | tuple):
         return ()
     key, found = reply
     count = found.length if isinstance(found, Stream) else len(found)

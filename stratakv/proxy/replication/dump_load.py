@@ -49,6 +49,8 @@ class DumpLoad:
         self._slices = server.slices
         self._read = 0
         self.last_io = time.monotonic()
+        self.lock: Lock | None = None
+        """What is locked while it is put in its place."""
         self.rest = b""
         """What came behind the dump: the beginning of the stream."""
         self._load = Load(server.keyspace, self._write, self._slices.pause)
@@ -138,24 +140,23 @@ class DumpLoad:
 
     def _put_in_place(self) -> None:
         """Exchange everything in one commit; nobody works on keys then."""
-        lock = self._lock_everything()
+        self._lock_everything()
         try:
             wait_for_store(self._slices, self._exchange)
         finally:
-            self._server.dispatcher.lock_waits.release(lock)
+            lock, self.lock = self.lock, None
+            assert lock is not None
+            lock.release()
 
-    def _lock_everything(self) -> Lock:
-        locks: list[Lock] = []
-
+    def _lock_everything(self) -> None:
         def subscribe(resume: Callable[[], None]) -> None:
             def locked(lock: Lock) -> None:
-                locks.append(lock)
+                self.lock = lock
                 resume()
 
             self._server.dispatcher.lock_waits.locks.acquire(EVERYTHING, locked)
 
         self._slices.wait(subscribe)
-        return locks[0]
 
     def _exchange(self, done: Done) -> None:
         server, answer = self._server, self._answer

@@ -4,6 +4,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.layout.positions import Position
 from stratakv.options import Effects
 from stratakv.proxy.clients.session import Session
@@ -70,6 +71,11 @@ class Replication:
     def is_master(self) -> bool:
         """Whether it follows nobody."""
         return self.link is None
+
+    def locks(self) -> set[Lock]:
+        """What is locked while a full sync is put in its place."""
+        dump = None if self.link is None else self.link.dump
+        return set() if dump is None or dump.lock is None else {dump.lock}
 
     # changing places
 
