@@ -46,6 +46,7 @@ SINGLE_ROWS = frozenset(
         rows.NAMESPACES_ROW,
         rows.REMOTE_ROW,
         rows.ZSET_STORE_ROW,
+        rows.IMPORT_ROW,
     )
 )
 
