@@ -182,10 +182,9 @@ SHUTTING_DOWN = b"ERR the server is shutting down"
 BAD_COUNT_FROM_MINUS_ONE = b"ERR count should be greater than or equal to -1"
 RELOAD_OPTIONS = b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."
 NO_CONFIG_FILE = b"ERR The server is running without a config file"
-NO_SNAPSHOTS = (
-    b"ERR there are no snapshots here: every write is in the store before its reply, and SAVE puts"
-    b" it on stable storage"
-)
+SAVING = b"ERR Background save already in progress"
+NOT_SAVED = b"ERR"
+NO_SHUTDOWN_WITHOUT_SAVE = b"ERR Errors trying to SHUTDOWN. Check logs."
 NO_REWRITE_OF_LOG = b"ERR there is no append only file here: LevelDB compacts its log by itself"
 INVALID_COMMAND = b"ERR Invalid command specified"
 COMMAND_WITHOUT_KEYS = b"ERR The command has no key arguments"

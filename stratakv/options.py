@@ -107,6 +107,12 @@ def _output_limits(text: str) -> str:
     return " ".join(shown)
 
 
+def _file_name(text: str) -> str:
+    if not text or "/" in text or text in (".", ".."):
+        raise ValueError
+    return text
+
+
 def _octal(text: str) -> str:
     if text and not 0 <= int(text, 8) <= 0o777:
         raise ValueError
@@ -172,6 +178,7 @@ class PolicyRule:
 
 
 TEXT: Final = Kind(str, str, "text")
+FILE_NAME: Final = Kind(_file_name, str, "the name of a file, without a path")
 REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
 MASTER: Final = Kind(_master, str, "a host and a port, a redis:// or rediss:// address, or empty")
 DURATION: Final = Kind(parse_seconds, str, "a duration such as 90s, 5m, 12h or 7d")
@@ -237,6 +244,9 @@ class Options:
     http_port: int = option(9121, PORT, "port of /metrics and /healthz; 0 takes a free one")
     http: bool = option(True, YES_NO, "serve /metrics and /healthz at all")
     dir: str = option("./stratakv-data", TEXT, "data directory")
+    dbfilename: str = option(
+        "dump.rdb", FILE_NAME, "the file in it that SAVE and BGSAVE write a dump to"
+    )
     engine: str = option("leveldb", _one_of(*ENGINES), "where rows are kept")
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(

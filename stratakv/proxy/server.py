@@ -32,6 +32,7 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
+from stratakv.proxy.jobs.saving import Saving
 from stratakv.proxy.jobs.tier_control import TierControl
 from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
@@ -109,7 +110,7 @@ class Server:
         self._set_password(options.requirepass)
         self.replication = Replication(self)
         self.settings = Settings(options, self._effects)
-        self.last_save = int(time.time())
+        self.saving = Saving(self)
         if options.debug_invariants:
             Invariants(self).watch()
 
@@ -268,6 +269,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self.replication.stop()
+        self.saving.stop()
         for session in self.sessions.values():
             session.connection.pause_for_shutdown()
         if self._ends_scripts:

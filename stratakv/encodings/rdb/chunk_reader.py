@@ -36,6 +36,10 @@ class ChunkReader(PayloadReader):
         """How many bytes were taken."""
         return self._before + self._at
 
+    def go_on_from(self, position: int, crc: int) -> None:
+        """The chunks begin at a later place of the dump, up to which the CRC is known."""
+        self._before, self._crc = position, crc
+
     def crc(self) -> int:
         """The CRC of what was taken."""
         self._crc = crc64(memoryview(self._data)[self._counted : self._at], crc=self._crc)

@@ -32,6 +32,17 @@ class Entry(NamedTuple):
     expire_ms: int
 
 
+class Place(NamedTuple):
+    """A place behind a key, from which a dump can be read on."""
+
+    position: int
+    crc: int
+    version: int
+    database: int
+    keys: int
+    expected: int
+
+
 class FileReader:
     """The dump that some chunks make up."""
 
@@ -49,13 +60,17 @@ class FileReader:
         self.database = 0
         self._expire_ms = NO_EXPIRY
 
-    def entries(self) -> Iterator[Entry]:
-        """Every key, in order; its object has to be taken or skipped before the next is asked."""
-        self.version = self._guarded("no dump of Redis", self._header)
-        yield from self.following()
+    def entries(self, place: Place | None = None) -> Iterator[Entry]:
+        """Every key, in order; its object has to be taken or skipped before the next is asked.
 
-    def following(self) -> Iterator[Entry]:
-        """As `entries`, of a dump of which some is read already. Requires: it is at a section."""
+        With a place, only what comes behind it; the chunks begin there.
+        """
+        if place is None:
+            self.version = self._guarded("no dump of Redis", self._header)
+        else:
+            self.version, self.database = place.version, place.database
+            self.keys, self.expected = place.keys, place.expected
+            self.reader.go_on_from(place.position, place.crc)
         while True:
             entry = self._guarded("a section is malformed", self._next)
             if entry is None:
@@ -63,6 +78,11 @@ class FileReader:
             self.keys += 1
             yield entry
         self._guarded("the end is malformed", self._check_crc)
+
+    def place(self) -> Place:
+        """Where to go on later. Requires: the object of the last key was taken."""
+        position, crc = self.reader.position, self.reader.crc()
+        return Place(position, crc, self.version, self.database, self.keys, self.expected)
 
     def take(self, entry: Entry, use: Callable[[ChunkReader], Value]) -> Value:
         """Let somebody read the object of an entry, all of it."""

@@ -47,6 +47,7 @@ SINGLE_ROWS = frozenset(
         rows.REMOTE_ROW,
         rows.REPLICATION_ROW,
         rows.ZSET_STORE_ROW,
+        rows.IMPORT_ROW,
     )
 )
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -180,48 +179,7 @@ def _database(session: Session, text: bytes, message: bytes) -> int:
     return number
 
 
-# persistence: everything acknowledged is stored already, so SAVE only syncs
-
-
-@command("SAVE", "admin noscript no_async_loading no_multi")
-def save(session: Session) -> Reply:
-    """Put everything on stable storage, then answer."""
-    session.server.dispatcher.pipelines.await_answer(session)
-    _save(session.server, lambda failure: session.answer_later(failure or OK))
-    return NO_REPLY
-
-
-@command("BGSAVE [SCHEDULE]", "admin noscript no_async_loading")
-def bgsave(session: Session, *mode: bytes) -> Reply:
-    """Refuse: there are no snapshots."""
-    if len(mode) > 1 or (mode and mode[0].upper() != b"SCHEDULE"):
-        raise errors.syntax()
-    raise CommandError(errors.NO_SNAPSHOTS)
-
-
-@command("BGREWRITEAOF", "admin noscript no_async_loading")
-def bgrewriteaof(session: Session) -> Reply:
-    """Refuse: there is no append only file."""
-    raise CommandError(errors.NO_REWRITE_OF_LOG)
-
-
-@command(
-    "LASTSAVE", "loading stale fast", categories="admin dangerous", tips="nondeterministic_output"
-)
-def lastsave(session: Session) -> int:
-    """Return when SAVE last ended, or the start."""
-    return session.server.last_save
-
-
-def _save(server: "Server", done: Callable[[CommandError | None], None]) -> None:
-    """As `_sync`, and remembered as a save."""
-
-    def saved(failure: CommandError | None) -> None:
-        if failure is None:
-            server.last_save = int(time.time())
-        done(failure)
-
-    _sync(server, saved)
+# stable storage, and the end
 
 
 def _sync(server: "Server", done: Callable[[CommandError | None], None]) -> None:
@@ -251,8 +209,29 @@ def shutdown(session: Session, *arguments: bytes) -> Reply:
         if len(arguments) > 1:
             raise errors.syntax()
         raise CommandError(errors.NO_SHUTDOWN)
-    session.server.stop(ends_scripts=b"NOSAVE" in words)
+    if b"SAVE" in words:
+        session.server.dispatcher.pipelines.await_answer(session)
+        _save_and_stop(session, is_forced=b"FORCE" in words)
+    else:
+        session.server.stop(ends_scripts=b"NOSAVE" in words)
     return NO_REPLY
+
+
+def _save_and_stop(session: Session, *, is_forced: bool) -> None:
+    """Write a dump of everything, then end; if there is none, go on unless that is forced."""
+    server = session.server
+
+    def done(failure: str) -> None:
+        if failure and not is_forced:
+            session.answer_later(CommandError(errors.NO_SHUTDOWN_WITHOUT_SAVE))
+        else:
+            server.dispatcher.pipelines.answered(session)
+            server.stop()
+
+    if server.saving.is_running:
+        server.saving.when_ended(lambda _: _save_and_stop(session, is_forced=is_forced))
+    else:
+        server.saving.start(done)
 
 
 # modules: none can be loaded

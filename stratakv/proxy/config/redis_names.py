@@ -92,7 +92,7 @@ HIDDEN: Final = {
 
 FIXED: Final[dict[str, Fixed]] = {
     **_fixed(
-        "there are no snapshots: every write is in the store before its reply, and the option"
+        "no dump is written by itself: every write is in the store before its reply, and the option"
         " durability says when it is synced",
         save=("", save_points),
         stop_writes_on_bgsave_error=_TRUTH,

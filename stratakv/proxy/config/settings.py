@@ -171,7 +171,7 @@ class Settings:
             return _VIEWS[name].show(self)
         if name in FIXED:
             return FIXED[name].value
-        return self._kept.get(name, FACTS.get(name, "dump.rdb"))
+        return self._kept[name] if name in self._kept else FACTS[name]
 
     def matching(self, pattern: str) -> dict[str, str]:
         """Names and values; a name without wildcards comes back as it was spelt."""

@@ -156,16 +156,21 @@ def mem_clients(server: "Server") -> int:
 
 def _persistence(server: "Server") -> Fields:
     failing = bool(server.dispatcher.guards.refusal)
+    saving = server.saving
     return {
         "loading": 0,
         "async_loading": 0,
-        "rdb_changes_since_last_save": len(server.store.pending),
-        "rdb_bgsave_in_progress": 0,
-        "rdb_last_save_time": server.last_save,
-        "rdb_last_bgsave_status": "err" if failing else "ok",
-        "rdb_last_bgsave_time_sec": -1,
-        "rdb_current_bgsave_time_sec": -1,
+        "rdb_changes_since_last_save": saving.changes,
+        "rdb_bgsave_in_progress": int(saving.is_running),
+        "rdb_last_save_time": saving.last_save,
+        "rdb_last_bgsave_status": "err" if failing or saving.failure else "ok",
+        "rdb_last_bgsave_error": saving.failure,
+        "rdb_last_bgsave_time_sec": saving.last_seconds,
+        "rdb_current_bgsave_time_sec": saving.current_seconds,
+        "rdb_saves": saving.saves,
         "rdb_last_cow_size": 0,
+        "rdb_last_load_keys_expired": 0,
+        "rdb_last_load_keys_loaded": 0,
         "aof_enabled": int(server.settings.show("appendonly") == "yes"),
         "aof_rewrite_in_progress": 0,
         "aof_rewrite_scheduled": 0,
