@@ -440,12 +440,9 @@ def config_refused(name: bytes, reason: str) -> CommandError:
     )
 
 
-def no_config_rewrite(file: str) -> CommandError:
-    """CONFIG REWRITE of a file that we only read."""
-    return CommandError(
-        b"ERR Rewriting config file: not supported, change %b yourself"
-        % file.encode("utf-8", "replace")
-    )
+def no_config_rewrite(reason: str) -> CommandError:
+    """CONFIG REWRITE of a file that cannot be written."""
+    return CommandError(b"ERR Rewriting config file: " + reason.encode("utf-8", "replace"))
 
 
 def subscriber_only(command: str) -> CommandError:

@@ -249,19 +249,38 @@ def test_the_limits_of_compact_forms_are_followed(
     same_bytes(redis_wire, strata_wire, calls(COMPACT))
 
 
-def test_config_rewrite_says_what_there_is(tmp_path: Path, strata_wire: WireClient) -> None:
+def test_config_rewrite_puts_what_was_changed_into_the_file(
+    tmp_path: Path, strata_wire: WireClient
+) -> None:
     reply = strata_wire.send("CONFIG", "REWRITE").raw
     assert reply == b"-ERR The server is running without a config file\r\n"
     file = tmp_path / "stratakv.toml"
-    file.write_text("maxclients = 50\n")
+    file.write_text("# ours\nmaxclients = 50\ntimeout = 7\n[[policy]]\nmatch = 'a*'\n")
     server = StrataServer(tmp_path / "data", flags=["--config", str(file)]).start()
     with server.client() as client:
-        reply = client.send("CONFIG", "REWRITE").raw
         info = client.send("INFO", "server").raw
+        client.send("CONFIG", "SET", "maxclients", "60", "requirepass", 'a"\\b')
+        client.send("AUTH", 'a"\\b')
+        assert client.send("CONFIG", "REWRITE").raw == b"+OK\r\n"
+        text = file.read_text()
+        client.send("CONFIG", "SET", "maxclients", "50", "requirepass", "")
+        assert client.send("CONFIG", "REWRITE").raw == b"+OK\r\n"
+    server.stop()
+    assert f"config_file:{file}\r\n".encode() in info
+    assert text.startswith('# ours\nmaxclients = "60"\ntimeout = 7\nrequirepass = "a\\"\\\\b"\n')
+    assert text.endswith("[[policy]]\nmatch = 'a*'\n")
+    assert 'maxclients = "50"\n' in file.read_text()
+
+
+def test_config_rewrite_of_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "stratakv.toml"
+    file.write_text("maxclients = 50\n")
+    server = StrataServer(tmp_path / "data", flags=["--config", str(file)]).start()
+    file.unlink()
+    with server.client() as client:
+        reply = client.send("CONFIG", "REWRITE").raw
     server.stop()
     assert reply.startswith(b"-ERR Rewriting config file: ")
-    assert str(file).encode() in reply
-    assert f"config_file:{file}\r\n".encode() in info
 
 
 def test_our_own_options_are_there_and_checked(strata_wire: WireClient) -> None:

@@ -60,6 +60,12 @@ def contents(client: WireClient) -> dict[tuple[int, bytes], Any]:
     return found
 
 
+def libraries(client: WireClient) -> list[bytes]:
+    """The code of each library of functions."""
+    found = client.send("FUNCTION", "LIST", "WITHCODE").frame.elements
+    return sorted(_named(one)[b"library_code"].data or b"" for one in found)
+
+
 def _string(client: WireClient, key: bytes) -> Any:
     return client.send("GET", key).frame.data
 

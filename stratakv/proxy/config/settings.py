@@ -148,6 +148,8 @@ class Settings:
         self._effects = effects
         self._own = declared_options.declared()
         self._kept = {name: default for name, (default, _) in _KEPT.items()}
+        self._at_start = {name: self.show(name) for name in self._own}
+        self._touched: set[str] = set()
         self.append_only = False
         self.append_fsync = "everysec"
         """What `appendonly yes` makes of the durability."""
@@ -172,6 +174,12 @@ class Settings:
         if name in FIXED:
             return FIXED[name].value
         return self._kept[name] if name in self._kept else FACTS[name]
+
+    def changed(self) -> dict[str, str]:
+        """The options that have, or have had, another value than at the start, as texts."""
+        now = {name: self.show(name) for name in self._own}
+        self._touched.update(name for name in now if now[name] != self._at_start[name])
+        return {name: now[name] for name in now if name in self._touched}
 
     def matching(self, pattern: str) -> dict[str, str]:
         """Names and values; a name without wildcards comes back as it was spelt."""

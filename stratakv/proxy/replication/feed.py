@@ -101,8 +101,11 @@ class Feed:
         self._keyspace.on_collect = _nothing
 
     def renew(self) -> None:
-        """Another history that has nothing in common with the one before."""
-        self.move(Position(fresh_id(), self.position.offset))
+        """Another history that has nothing in common with the one before.
+
+        As in Redis the offset takes a step: none begins at 0.
+        """
+        self.move(Position(fresh_id(), self.position.offset + 1))
 
     def shift(self) -> None:
         """Go on with the same history under another id: who has the old one up to here may."""
