@@ -28,10 +28,13 @@ def follow(replica: Process, master: Process) -> None:
 
 def wait_in_step(master: Process, *replicas: Process) -> None:
     """Until the replicas have all that the master has written."""
-    with master.client() as leader:
-        for replica in replicas:
-            with replica.client() as follower:
-                wait_until(lambda: _in_step(leader, follower), lambda: _told(master, replica))
+    for replica in replicas:
+        _wait_for_one(master, replica)
+
+
+def _wait_for_one(master: Process, replica: Process) -> None:
+    with master.client() as leader, replica.client() as follower:
+        wait_until(lambda: _in_step(leader, follower), lambda: _told(master, replica))
 
 
 def _in_step(leader: WireClient, follower: WireClient) -> bool:

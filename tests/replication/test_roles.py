@@ -41,7 +41,8 @@ def test_both_sides_tell_their_role(followed: Two) -> None:
     leader, follower = followed
     with leader.client() as one, follower.client() as other:
         kind, offset, replicas = one.send("ROLE").frame.elements
-        assert kind.data == b"master" and (offset.number or 0) > 0
+        assert kind.data == b"master"
+        assert (offset.number or 0) > 0
         assert replicas.elements[0].elements[1].data == b"%d" % follower.port
         told = other.send("ROLE").frame.elements
         assert [told[0].data, told[1].data, told[2].number] == [b"slave", b"127.0.0.1", leader.port]
@@ -173,4 +174,5 @@ def test_an_old_replica_without_marks_gets_a_length(followed: Two) -> None:
             """An empty line is a sign of life."""
         assert line.startswith(b"$")
         dump = stream.read(int(line[1:]))
-        assert dump.startswith(b"REDIS0010") and dump[-9] == 0xFF
+        assert dump.startswith(b"REDIS0010")
+        assert dump[-9] == 0xFF

@@ -48,7 +48,8 @@ def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
             continue
         wanted, open_sequence = new_id(args.take())
         break
-    trim = options.finish(txn.keyspace.limits.stream_node_entries, required=False)
+    entries_of_node = txn.keyspace.limits.stream_node_entries
+    trim = options.finish(entries_of_node, required=False, follows=txn.follows)
     fields = args.rest()
     if len(fields) < 2 or len(fields) % 2:
         raise errors.wrong_arity("xadd")
@@ -142,7 +143,8 @@ def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
     while options.accept(args):
         pass
     args.finish()
-    trim = options.finish(txn.keyspace.limits.stream_node_entries, required=True)
+    entries_of_node = txn.keyspace.limits.stream_node_entries
+    trim = options.finish(entries_of_node, required=True, follows=txn.follows)
     assert trim is not None
     return streams.trim(txn, key, trim)
 
