@@ -27,6 +27,16 @@ class Clock:
         return self.now_ms
 
 
+class Timeless(Clock):
+    """A clock by which nothing expires."""
+
+    __slots__ = ()
+
+    def tick(self) -> int:
+        """It stands still, at the beginning of time."""
+        return 0
+
+
 class ManualClock(Clock):
     """A clock that stands still until a test turns it."""
 

@@ -83,7 +83,7 @@ DIFFERENCES: Final = (
         "used_memory is the process's own (anonymous) memory, used_memory_mapped the resident pages"
         " of mapped files, which the system takes back when it needs them; used_memory_dataset is"
         " what is cached of the keys; avg_ttl is exact up to 100 keys, then a sample of those in"
-        " memory; rdb_changes_since_last_save is 0, since whatever was acknowledged is stored;"
+        " memory; rdb_changes_since_last_save counts writing commands, not what they change;"
         " sections Store, Cache and GC are our own; latencies are known to a power of two;"
         " of a reader of several keys, keyspace_hits counts one unless it is MGET, EXISTS or TOUCH",
     ),
@@ -111,9 +111,10 @@ DIFFERENCES: Final = (
     ("MEMORY USAGE", "the bytes of the key's rows in the store, before compression"),
     (
         "SAVE, BGSAVE, BGREWRITEAOF",
-        "whatever was acknowledged is stored already: SAVE puts it on stable storage and LASTSAVE"
-        " says when that was; BGSAVE and BGREWRITEAOF are refused, as there is neither a snapshot"
-        " nor an append only file",
+        "whatever was acknowledged is stored already, and a start reads no dump. SAVE and BGSAVE"
+        " write one for others, dbfilename in dir, in slices while clients are served; SAVE also"
+        " puts the store itself on stable storage. BGREWRITEAOF is refused, as there is no append"
+        " only file",
     ),
     ("LOLWUT", "draws strata instead of Redis's art"),
     (

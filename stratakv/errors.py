@@ -182,10 +182,9 @@ SHUTTING_DOWN = b"ERR the server is shutting down"
 BAD_COUNT_FROM_MINUS_ONE = b"ERR count should be greater than or equal to -1"
 RELOAD_OPTIONS = b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."
 NO_CONFIG_FILE = b"ERR The server is running without a config file"
-NO_SNAPSHOTS = (
-    b"ERR there are no snapshots here: every write is in the store before its reply, and SAVE puts"
-    b" it on stable storage"
-)
+SAVING = b"ERR Background save already in progress"
+NOT_SAVED = b"ERR"
+NO_SHUTDOWN_WITHOUT_SAVE = b"ERR Errors trying to SHUTDOWN. Check logs."
 NO_REWRITE_OF_LOG = b"ERR there is no append only file here: LevelDB compacts its log by itself"
 INVALID_COMMAND = b"ERR Invalid command specified"
 COMMAND_WITHOUT_KEYS = b"ERR The command has no key arguments"
@@ -441,12 +440,9 @@ def config_refused(name: bytes, reason: str) -> CommandError:
     )
 
 
-def no_config_rewrite(file: str) -> CommandError:
-    """CONFIG REWRITE of a file that we only read."""
-    return CommandError(
-        b"ERR Rewriting config file: not supported, change %b yourself"
-        % file.encode("utf-8", "replace")
-    )
+def no_config_rewrite(reason: str) -> CommandError:
+    """CONFIG REWRITE of a file that cannot be written."""
+    return CommandError(b"ERR Rewriting config file: " + reason.encode("utf-8", "replace"))
 
 
 def subscriber_only(command: str) -> CommandError:
@@ -477,3 +473,18 @@ REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
 def no_block_in_scripts(name: bytes) -> CommandError:
     """XREAD BLOCK in a script."""
     return CommandError(b"ERR %b command is not allowed with BLOCK option from scripts" % name)
+
+
+# replication
+
+NO_REPLICAS = b"NOREPLICAS Not enough good replicas to write."
+READ_ONLY_REPLICA = b"READONLY You can't write against a read only replica."
+MASTER_DOWN = b"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
+WAIT_ON_REPLICA = (
+    b"ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a"
+    b" replica is configured to be writable (which is not the default) writes to replicas are just"
+    b" local and are not propagated."
+)
+BAD_MASTER_PORT = b"ERR Invalid master port"
+NOT_FOR_REPLICAS = b"ERR Command is not valid when client is a replica."

@@ -107,6 +107,12 @@ def _output_limits(text: str) -> str:
     return " ".join(shown)
 
 
+def _file_name(text: str) -> str:
+    if not text or "/" in text or text in (".", ".."):
+        raise ValueError
+    return text
+
+
 def _octal(text: str) -> str:
     if text and not 0 <= int(text, 8) <= 0o777:
         raise ValueError
@@ -137,6 +143,18 @@ def _redis_url(text: str) -> str:
     return text
 
 
+def _master(text: str) -> str:
+    """A host and a port as Redis has them, or an address with redis:// or rediss://."""
+    if "://" in text:
+        if parse_address(text).path:
+            raise ValueError(text)
+    elif text:
+        _, port = text.split()
+        if not 0 < int(port) < 65536:
+            raise ValueError(text)
+    return text
+
+
 def parse_seconds(text: str) -> int:
     """A duration such as 90, 90s, 5m, 12h or 7d."""
     match = _DURATION.fullmatch(text)
@@ -160,7 +178,9 @@ class PolicyRule:
 
 
 TEXT: Final = Kind(str, str, "text")
+FILE_NAME: Final = Kind(_file_name, str, "the name of a file, without a path")
 REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
+MASTER: Final = Kind(_master, str, "a host and a port, a redis:// or rediss:// address, or empty")
 DURATION: Final = Kind(parse_seconds, str, "a duration such as 90s, 5m, 12h or 7d")
 WORDS: Final = Kind(_words, " ".join, "words separated by spaces")
 SIZE: Final = Kind(parse_size, str, "a size in bytes, with b, kb, mb or gb if you like")
@@ -224,6 +244,9 @@ class Options:
     http_port: int = option(9121, PORT, "port of /metrics and /healthz; 0 takes a free one")
     http: bool = option(True, YES_NO, "serve /metrics and /healthz at all")
     dir: str = option("./stratakv-data", TEXT, "data directory")
+    dbfilename: str = option(
+        "dump.rdb", FILE_NAME, "the file in it that SAVE and BGSAVE write a dump to"
+    )
     engine: str = option("leveldb", _one_of(*ENGINES), "where rows are kept")
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(
@@ -314,6 +337,38 @@ class Options:
         1000, _number(1, 60_000), "milliseconds until a silent zset-store is an error", live=True
     )
     cache_ttl: int = option(86_400, DURATION, "how long cache entries live", live=True)
+    replicaof: str = option("", MASTER, "the master to follow; empty for none")
+    masteruser: str = option("", TEXT, "user to be at the master", live=True)
+    masterauth: str = option("", TEXT, "password of the master", live=True, secret=True)
+    replica_read_only: bool = option(
+        True, YES_NO, "refuse what clients write to a replica", live=True
+    )
+    replica_serve_stale_data: bool = option(
+        True, YES_NO, "answer as a replica while the master is away", live=True
+    )
+    replica_priority: int = option(
+        100, COUNT, "the lowest becomes master first at a fail-over; 0 never", live=True
+    )
+    replica_announce_ip: str = option("", TEXT, "address that masters tell of us", live=True)
+    replica_announce_port: int = option(0, PORT, "port that masters tell of us", live=True)
+    repl_timeout: int = option(
+        60, _number(1, 2**31 - 1), "seconds until a silent master or replica is cut", live=True
+    )
+    repl_ping_replica_period: int = option(
+        10, _number(1, 2**31 - 1), "seconds between a master's signs of life", live=True
+    )
+    repl_backlog_size: int = option(
+        1 << 20, SIZE, "bytes of the stream kept for replicas that come back", live=True
+    )
+    repl_backlog_ttl: int = option(
+        3600, COUNT, "seconds without a replica until the stream ends; 0 never", live=True
+    )
+    min_replicas_to_write: int = option(
+        0, COUNT, "refuse writes with fewer replicas than that", live=True
+    )
+    min_replicas_max_lag: int = option(
+        10, COUNT, "seconds since its last sign that a replica counts", live=True
+    )
     notify_keyspace_events: frozenset[str] = option(
         frozenset(), EVENTS, "events that are published: K and E with classes, A for all", live=True
     )

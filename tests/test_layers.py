@@ -22,6 +22,7 @@ ROOMS = {
         "commands",
         "jobs",
         "config",
+        "replication",
         "scripting",
         "run",
         "observe",

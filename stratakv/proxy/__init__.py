@@ -9,6 +9,7 @@
     observe    what the server tells of itself
     run        from a request to its reply
     scripting  Lua
+    replication  masters and replicas
     config     CONFIG
     jobs       what happens between the turns
     commands   the handlers, one module a group

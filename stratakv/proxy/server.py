@@ -32,9 +32,11 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
+from stratakv.proxy.jobs.saving import Saving
 from stratakv.proxy.jobs.tier_control import TierControl
 from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
+from stratakv.proxy.replication.replication import Replication
 from stratakv.proxy.run.dispatch import Dispatcher
 from stratakv.proxy.run.invariants import Invariants
 from stratakv.proxy.run.slices import Slices
@@ -106,8 +108,9 @@ class Server:
         self.stopping = asyncio.Event()
         self._ends_scripts = False
         self._set_password(options.requirepass)
+        self.replication = Replication(self)
         self.settings = Settings(options, self._effects)
-        self.last_save = int(time.time())
+        self.saving = Saving(self)
         if options.debug_invariants:
             Invariants(self).watch()
 
@@ -176,13 +179,18 @@ class Server:
                 "connection from %s refused: %s", connection.address, refusal[:60].decode("ascii")
             )
             return refusal
-        session = Session(self, connection, self._next_id)
-        self._next_id += 1
-        self.sessions[session.id] = session
+        session = self.make_session(connection)
         log.debug("client %d connected from %s", session.id, connection.address)
         if self.password:
             connection.expect_password(session)
         connection.set_keepalive(self.options.tcp_keepalive)
+        return session
+
+    def make_session(self, connection: Connection) -> Session:
+        """A session with a number of its own."""
+        session = Session(self, connection, self._next_id)
+        self._next_id += 1
+        self.sessions[session.id] = session
         return session
 
     def _refusal(self, connection: Connection) -> bytes:
@@ -201,6 +209,7 @@ class Server:
         self.pubsub.forget(session)
         self.output_limits.forget(session.connection)
         session.watches.clear()
+        self.replication.forget(session)
 
     # the store
 
@@ -208,6 +217,7 @@ class Server:
         log.error("the store refuses to write: %s", failure)
         is_damaged = isinstance(failure, StoreDamaged)
         self.dispatcher.guards.refuse_writes(str(failure), for_good=is_damaged)
+        self.replication.abandon()
         if not is_damaged:
             self.housekeeper.mend_store()
 
@@ -223,6 +233,7 @@ class Server:
             **self.output_limits.effects,
             **self.notifications.effects,
             **self.tier_control.effects,
+            **self.replication.effects,
         }
 
     def _set_password(self, text: str) -> None:
@@ -242,6 +253,7 @@ class Server:
     async def run(self) -> None:
         """Serve until told to stop, then drain; `close` is left to do."""
         self.housekeeper.start()
+        self.replication.start()
         await self.stopping.wait()
         log.info("stopping: %d clients are served to the end", len(self.sessions))
         await self.drain()
@@ -256,6 +268,8 @@ class Server:
         """Stop accepting, finish running commands, and commit. Nothing runs any more then."""
         for listener in self._listeners:
             listener.close()
+        self.replication.stop()
+        self.saving.stop()
         for session in self.sessions.values():
             session.connection.pause_for_shutdown()
         if self._ends_scripts:

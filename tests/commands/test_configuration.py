@@ -154,8 +154,8 @@ def test_every_name_that_redis_has_too_has_its_default(
         ("maxmemory", "100mb", b"never evicted; memory is bounded by meta-cache-bytes"),
         ("maxmemory-policy", "allkeys-lru", b"never evicted"),
         ("maxmemory-clients", "5%", b"clients are not evicted"),
-        ("save", "900 1", b"there are no snapshots"),
-        ("stop-writes-on-bgsave-error", "no", b"there are no snapshots"),
+        ("save", "900 1", b"no dump is written by itself"),
+        ("stop-writes-on-bgsave-error", "no", b"no dump is written by itself"),
         ("auto-aof-rewrite-percentage", "50", b"the log is LevelDB's"),
         ("activedefrag", "yes", b"no heap to defragment"),
         ("hz", "100", b"ten times a second"),
@@ -250,19 +250,38 @@ def test_the_limits_of_compact_forms_are_followed(
     same_bytes(redis_wire, strata_wire, calls(COMPACT))
 
 
-def test_config_rewrite_says_what_there_is(tmp_path: Path, strata_wire: WireClient) -> None:
+def test_config_rewrite_puts_what_was_changed_into_the_file(
+    tmp_path: Path, strata_wire: WireClient
+) -> None:
     reply = strata_wire.send("CONFIG", "REWRITE").raw
     assert reply == b"-ERR The server is running without a config file\r\n"
     file = tmp_path / "stratakv.toml"
-    file.write_text("maxclients = 50\n")
+    file.write_text("# ours\nmaxclients = 50\ntimeout = 7\n[[policy]]\nmatch = 'a*'\n")
     server = StrataServer(tmp_path / "data", flags=["--config", str(file)]).start()
     with server.client() as client:
-        reply = client.send("CONFIG", "REWRITE").raw
         info = client.send("INFO", "server").raw
+        client.send("CONFIG", "SET", "maxclients", "60", "requirepass", 'a"\\b')
+        client.send("AUTH", 'a"\\b')
+        assert client.send("CONFIG", "REWRITE").raw == b"+OK\r\n"
+        text = file.read_text()
+        client.send("CONFIG", "SET", "maxclients", "50", "requirepass", "")
+        assert client.send("CONFIG", "REWRITE").raw == b"+OK\r\n"
+    server.stop()
+    assert f"config_file:{file}\r\n".encode() in info
+    assert text.startswith('# ours\nmaxclients = "60"\ntimeout = 7\nrequirepass = "a\\"\\\\b"\n')
+    assert text.endswith("[[policy]]\nmatch = 'a*'\n")
+    assert 'maxclients = "50"\n' in file.read_text()
+
+
+def test_config_rewrite_of_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "stratakv.toml"
+    file.write_text("maxclients = 50\n")
+    server = StrataServer(tmp_path / "data", flags=["--config", str(file)]).start()
+    file.unlink()
+    with server.client() as client:
+        reply = client.send("CONFIG", "REWRITE").raw
     server.stop()
     assert reply.startswith(b"-ERR Rewriting config file: ")
-    assert str(file).encode() in reply
-    assert f"config_file:{file}\r\n".encode() in info
 
 
 def test_our_own_options_are_there_and_checked(strata_wire: WireClient) -> None:

@@ -319,8 +319,6 @@ def test_saving_moves_lastsave(strata_wire: WireClient) -> None:
 
 
 def test_what_redis_does_in_a_child_is_refused_with_the_reason(strata_wire: WireClient) -> None:
-    for call in ("BGSAVE", "BGSAVE SCHEDULE"):
-        assert b"there are no snapshots here" in strata_wire.send(*call.split()).raw
     assert b"there is no append only file here" in strata_wire.send("BGREWRITEAOF").raw
 
 

@@ -27,7 +27,7 @@ from stratakv.encodings.keyspace.database import CACHED_META_BYTES, Database
 from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
-from stratakv.encodings.keyspace.namespaces import Namespaces
+from stratakv.encodings.keyspace.namespaces import Contents, Namespaces
 from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
 from stratakv.encodings.keyspace.tier_state import Slicing, Tier
@@ -39,6 +39,22 @@ from stratakv.errors import StoreUnavailable
 from stratakv.storage.store import Done, Store
 
 _KEYED = frozenset(rows.KEYED_PREFIXES)
+
+
+Effect = tuple[int, Sequence[bytes]]
+"""A command that gives a replica what was written, and the database that it is for."""
+
+
+def _nobody_follows(effects: list[Effect]) -> None:
+    """The end of all effects while there are no replicas."""
+
+
+def _nothing_more() -> None:
+    """No row belongs to every commit."""
+
+
+def _nobody_waits(done: Done) -> Done:
+    return done
 
 
 def _nobody_listens(database: int, event: str, key: bytes) -> None:
@@ -86,6 +102,14 @@ class Keyspace:
         """The classes of events that are wanted; empty while nobody is to be told of any."""
         self.on_event: Callable[[int, str, bytes], None] = _nobody_listens
         """Called with (database, event, key) of what was applied; see `Txn.event`."""
+        self.replicates = False
+        """Whether replicas are to be told what is written; see `Txn.tell`."""
+        self.on_effects: Callable[[list[Effect]], None] = _nobody_follows
+        """Called with what was applied, as commands; several are one unit."""
+        self.on_collect: Callable[[], None] = _nothing_more
+        """Called before rows may be written: puts those that belong to every commit."""
+        self.on_commit: Callable[[Done], Done] = _nobody_waits
+        """Called with each commit: gives what to do at its end."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
@@ -150,8 +174,9 @@ class Keyspace:
 
     @property
     def is_unobserved(self) -> bool:
-        """Whether nobody is to be told what is done to which key: no client, no event, no tier."""
-        return not (self.watchers.listeners or self.notifies or self.tier.on)
+        """Whether nobody is to be told what is done to which key: no client, no event, no tier,
+        no replica."""
+        return not (self.watchers.listeners or self.notifies or self.tier.on or self.replicates)
 
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.
@@ -170,13 +195,14 @@ class Keyspace:
             done = self.tier.after(done)
         if self.recollections.ranks.uncommitted:
             done = self.recollections.ranks.after(done)
-        self.store.commit(done)
+        self.store.commit(self.on_commit(done))
 
     def collect(self) -> None:
         """Move dirty metas and counts into the pending rows, once per commit for each."""
         pending = self.store.pending
         encode = metas.encode
         self.dirty = False
+        self.on_collect()
         for database in self.databases:
             if database.dirty:
                 grown = 0
@@ -211,20 +237,45 @@ class Keyspace:
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
-        if not database.live:
-            return
+        if database.live:
+            self._empty(database)
+
+    def _empty(self, database: Database) -> None:
         self.watchers.emit(database.index, self._listened_live_keys(database))
+        born = self.store.mark()
+        ns = self._leave(database, self.namespaces.make(database.index))
+        database.born = born
+        self.recollections.field_times_from[ns] = rows.end_of(rows.FIELD_EXPIRY + ns)
+        self.namespaces.save_names([database.ns for database in self.databases])
+
+    def _leave(self, database: Database, ns: bytes) -> bytes:
+        """Give a database another namespace, without keys, in place of one that is reclaimed."""
         old = database.ns
         self.namespaces.drop(old, self._rows_of_young(database))
-        database.born = self.store.mark()
         self.leftovers.add(database.forget())
-        database.ns = self.namespaces.make(database.index)
+        database.ns = ns
         database.live = database.expiring = database.deleted = 0
-        database.garbage_from = None
-        times_from = self.recollections.field_times_from
-        times_from[database.ns] = rows.end_of(rows.FIELD_EXPIRY + database.ns)
-        times_from.pop(old, None)
+        database.garbage_from = database.born = None
+        self.recollections.field_times_from.pop(old, None)
         database.counts_changed = self.dirty = True
+        return ns
+
+    def supplant(self, contents: Mapping[int, Contents]) -> None:
+        """Give every database what was loaded for it, or nothing, in place of what it has.
+
+        Requires: nobody works on keys; what was loaded is in the engine; who looks for due keys is
+        told to begin anew.
+        """
+        for database in self.databases:
+            new = contents.get(database.index)
+            if new is None:
+                self._empty(database)
+                continue
+            self.watchers.emit(database.index, self._listened_live_keys(database))
+            self._leave(database, new.ns)
+            self.namespaces.end_loading(new.ns)
+            database.live, database.expiring = new.live, new.expiring
+            self.watchers.emit(database.index, self._listened_live_keys(database))
         self.namespaces.save_names([database.ns for database in self.databases])
 
     def _rows_of_young(self, database: Database) -> list[bytes] | None:

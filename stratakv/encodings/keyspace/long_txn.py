@@ -25,6 +25,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from stratakv import errors
+from stratakv.clock import Clock
 from stratakv.encodings.keyspace.database import CACHED_VALUE_BYTES, Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.rank_directory import Directory
@@ -35,7 +36,7 @@ from stratakv.encodings.keyspace.zset_remote import Remote
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Extra, Meta
 from stratakv.storage.cache.contract import BYPASS, Then
-from stratakv.storage.contract import Snapshot
+from stratakv.storage.contract import Reader
 from stratakv.storage.store import Overlay, merge, rows_between
 
 SLICE_SECONDS: Final = 0.002
@@ -70,7 +71,7 @@ class LongTxn(Txn):
         self,
         keyspace: Keyspace,
         database: Database,
-        snapshot: Snapshot,
+        snapshot: Reader,
         pause: Pause,
         write: Write,
     ) -> None:
@@ -110,11 +111,31 @@ class LongTxn(Txn):
         """The lowest version of the incarnations whose place others take."""
         self._slice_started = time.perf_counter()
         self._started_ms = self.clock.now_ms
+        self._horizon_ms = self._started_ms
 
     @property
     def now_ms(self) -> int:
         """The time at which the command started."""
         return self._started_ms
+
+    @property
+    def horizon_ms(self) -> int:
+        """What expires up to this moment is over: the start, but for what a master decided."""
+        return self._horizon_ms
+
+    def follow(self, clock: Clock) -> None:
+        """As in a Txn."""
+        super().follow(clock)
+        self._horizon_ms = clock.now_ms
+
+    def _judge_like(self, other: "LongTxn") -> None:
+        """Let keys expire as there."""
+        self.clock = other.clock
+        self._horizon_ms = other._horizon_ms
+
+    def tell_gone(self, words: Sequence[bytes]) -> None:
+        """As in a Txn, but with the rest: others may have made the key anew that is gone here."""
+        self.tell(words)
 
     def pause_if_due(self) -> None:
         """Give way to the loop when the slice is used up."""
@@ -142,12 +163,15 @@ class LongTxn(Txn):
             return self
         frozen = LongTxn(self.keyspace, self.db, self._snapshot, self._pause, self._write)
         frozen.ranked = self.ranked
+        frozen._judge_like(self)
         return frozen
 
     def find(self, key: bytes) -> Meta | None:
         """The meta of a key that was live when the command started."""
         meta = self._current(key)
-        if not meta.type or -1 != meta.expire_ms <= self._started_ms:
+        if not meta.type or -1 != meta.expire_ms <= self._horizon_ms:
+            if meta.type and self.keyspace.replicates:
+                self.tell_gone((b"DEL", key))
             return None
         return meta
 
@@ -169,6 +193,7 @@ class LongTxn(Txn):
         sibling.unconfirmed = self.unconfirmed
         sibling._opened = self._opened
         sibling.ranked = self.ranked
+        sibling._judge_like(self)
         return sibling
 
     def create(

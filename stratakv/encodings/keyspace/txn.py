@@ -24,9 +24,10 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from stratakv.clock import Clock
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.hits import HITS
-from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.keyspace import Effect, Keyspace
 from stratakv.encodings.keyspace.rank_directory import Directory
 from stratakv.encodings.keyspace.ranks import Shift
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryKind, KeyChange
@@ -112,6 +113,10 @@ class Txn:
         """What was done to keys that have entries in the Redis tier."""
         self.is_quiet = False
         """Whether what happens is no event, because it will have been nothing in the end."""
+        self.effects: list[Effect] | None = None
+        """What replicas are to do so that they have the writes too; None while there are none."""
+        self.follows = False
+        """Whether what is written comes from a master, which has decided what is expired."""
         self.answers: CacheAnswers | None = None
         """What the cache has replied to the command that runs; who gives them takes them away."""
 
@@ -120,6 +125,11 @@ class Txn:
     @property
     def now_ms(self) -> int:
         """The time of this turn."""
+        return self.keyspace.clock.now_ms
+
+    @property
+    def horizon_ms(self) -> int:
+        """What expires up to this moment is over: now, but for what a master has decided."""
         return self.clock.now_ms
 
     def find(self, key: bytes) -> Meta | None:
@@ -133,6 +143,8 @@ class Txn:
                 meta.hot = True
         if not meta.type or -1 != meta.expire_ms <= self.clock.now_ms:
             HITS.missed += 1
+            if meta.type and self.keyspace.replicates:
+                self.tell_gone((b"DEL", key))
             return None
         return meta
 
@@ -159,6 +171,10 @@ class Txn:
             raise wrong_type()
         return meta
 
+    def encoding(self, type_: int, key: bytes) -> int:
+        """The encode-version that a new key gets."""
+        return self.keyspace.encoding(self.db, type_, key)
+
     def create(
         self,
         key: bytes,
@@ -173,7 +189,7 @@ class Txn:
         """
         old = self._current(key)
         if encoding is None:
-            encoding = self.keyspace.encoding(self.db, type_, key) if type_ != STRING else WHOLE
+            encoding = self.encoding(type_, key) if type_ != STRING else WHOLE
         made = FORMATS[type_][encoding]
         if made.remote:
             self.need_storage()
@@ -222,7 +238,7 @@ class Txn:
         self._replace(key, old, metas.absent(old.row))
         if emptied:
             self.rows.pop(rows.garbage_row(self.db.ns, old.version, key), None)
-        return old.expire_ms == NO_EXPIRY or old.expire_ms > self.now_ms
+        return old.expire_ms == NO_EXPIRY or old.expire_ms > self.horizon_ms
 
     def erase(self, key: bytes) -> bool:
         """As `drop`, for commands that delete: if the key was live, that is an event."""
@@ -251,12 +267,19 @@ class Txn:
         return found
 
     def _open_sibling(self, database: Database) -> "Txn":
-        return Txn(self.keyspace, database)
+        sibling = Txn(self.keyspace, database)
+        sibling.clock = self.clock
+        return sibling
+
+    def follow(self, clock: Clock) -> None:
+        """Write what comes from a master: keys expire by that clock, and `apply` is told of."""
+        self.clock = clock
+        self.follows = True
 
     def is_overdue(self, key: bytes) -> bool:
         """Whether the key has expired, but is still stored."""
         meta = self._current(key)
-        return bool(meta.type) and NO_EXPIRY != meta.expire_ms <= self.now_ms
+        return bool(meta.type) and NO_EXPIRY != meta.expire_ms <= self.horizon_ms
 
     def _load(self, key: bytes) -> Meta:
         self._spend(1)
@@ -292,13 +315,21 @@ class Txn:
         if old.expire_ms != NO_EXPIRY:
             self.rows[rows.expiry_row(ns, old.expire_ms, key)] = None
             self.expiring_change -= 1
-            if self.keyspace.notifies and old.expire_ms <= self.now_ms:
-                self.event("x", "expired", key)
-                if new.type != ABSENT:
-                    self.event("n", "new", key)
+            if old.expire_ms <= self.horizon_ms and old.type != ABSENT:
+                self._expired(key, new)
         if new.expire_ms != NO_EXPIRY:
             self.rows[rows.expiry_row(ns, new.expire_ms, key)] = b""
             self.expiring_change += 1
+
+    def _expired(self, key: bytes, new: Meta) -> None:
+        """Another meta takes the place of one whose time is over."""
+        keyspace = self.keyspace
+        if keyspace.replicates:
+            self.tell_gone((b"DEL", key))
+        if keyspace.notifies:
+            self.event("x", "expired", key)
+            if new.type != ABSENT:
+                self.event("n", "new", key)
 
     # rows
 
@@ -518,6 +549,22 @@ class Txn:
         if self.keyspace.notifies:
             self.event("m", "keymiss", key)
 
+    # replicas
+
+    def tell(self, words: Sequence[bytes]) -> None:
+        """A command that gives replicas what was written; sent when the writes are applied."""
+        root = self._opener or self
+        if root.effects is None:
+            root.effects = []
+        root.effects.append((self.db.index, words))
+
+    def tell_gone(self, words: Sequence[bytes]) -> None:
+        """Something has expired: replicas are told before anything that rests on it.
+
+        It is so whatever becomes of the command, so it is told at once.
+        """
+        self.keyspace.on_effects([(self.db.index, words)])
+
     # the end
 
     def apply(self) -> None:
@@ -555,6 +602,9 @@ class Txn:
         if self.changes is not None:
             changes, self.changes = self.changes, None
             self.keyspace.tier.apply(changes)
+        if self.effects is not None or self.follows:
+            effects, self.effects = self.effects or [], None
+            self.keyspace.on_effects(effects)
         if changed:
             watchers.emit(db.index, changed)
         if self.later is not None:
@@ -590,7 +640,7 @@ class Txn:
         self.rows.clear()
         self.shifts.clear()
         self.live_change = self.expiring_change = 0
-        self.later = self.changes = None
+        self.later = self.changes = self.effects = None
         if self.siblings is not None:
             siblings, self.siblings = self.siblings, None
             for sibling in siblings.values():

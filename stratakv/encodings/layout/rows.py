@@ -25,6 +25,8 @@ All integers are big-endian; `|` is concatenation.
     "!databases"                      -> the namespace name of each database, joined by ","
     "!namespaces"                     -> u64 namespaces handed out so far
     "!remote"                         -> empty      there if a sorted set v3 was ever made
+    "!replication"                    -> where the stream of replication stands (see positions.py)
+    "!import"                         -> how far `stratakv import` is, while it is under way
     "!zset-store"                     -> the mark of this store in their Redis (see zset_marks.py)
 
 Invariants
@@ -59,6 +61,8 @@ GENERATION_ROW: Final[bytes] = b"!generation"
 DATABASES_ROW: Final[bytes] = b"!databases"
 NAMESPACES_ROW: Final[bytes] = b"!namespaces"
 REMOTE_ROW: Final[bytes] = b"!remote"
+REPLICATION_ROW: Final[bytes] = b"!replication"
+IMPORT_ROW: Final[bytes] = b"!import"
 ZSET_STORE_ROW: Final[bytes] = b"!zset-store"
 
 KEYED_PREFIXES: Final = (META, SUB, ORDER, INDEX, EXPIRY, FIELD_EXPIRY, GARBAGE, LIVE, EXPIRING)

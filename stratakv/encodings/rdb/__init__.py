@@ -1,5 +1,11 @@
-"""Redis's dump format: what DUMP gives and RESTORE takes.
+"""Redis's dump format: what DUMP gives and RESTORE takes, and whole dumps.
 
+    loading             a dump in place of all databases: `Load.run`, `put_in_place`, `drop`
+    file_writer         a dump of all databases: `FileWriter.chunks`
+    file_reader         a dump key by key: `FileReader.entries`, `take`, `skip`
+    files               the format of whole dumps, and `BadFile`
+    skipping            past what a key holds
+    chunk_reader        lengths and strings from chunks as they arrive
     payloads            version and checksum around a value
     parts               lengths and strings
     reader              a key from a payload

@@ -14,9 +14,14 @@ def _nothing() -> None:
     """No pause."""
 
 
-def crc64(data: bytes | bytearray | memoryview, pause_if_due: Callable[[], None] = _nothing) -> int:
-    """The CRC of all the bytes; `pause_if_due` is called before every piece but the first."""
-    crc: int = _calculate(data[:_PIECE_BYTES])
+def crc64(
+    data: bytes | bytearray | memoryview, pause_if_due: Callable[[], None] = _nothing, crc: int = 0
+) -> int:
+    """The CRC of all the bytes; `pause_if_due` is called before every piece but the first.
+
+    `crc` is that of what came before them.
+    """
+    crc = _calculate(data[:_PIECE_BYTES], crc)
     for at in range(_PIECE_BYTES, len(data), _PIECE_BYTES):
         pause_if_due()
         crc = _calculate(data[at : at + _PIECE_BYTES], crc)

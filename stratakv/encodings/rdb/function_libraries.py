@@ -15,12 +15,20 @@ from stratakv.errors import CommandError
 from stratakv.storage.store import Store
 
 _LIBRARY: Final = 0xF5
+_NAME: Final = b"name="
 
 
 def every(store: Store) -> Iterator[bytes]:
     """The code of each library, in the order of their names."""
     for _, code in store.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
         yield code
+
+
+def name_of(code: bytes) -> bytes | None:
+    """The name that a library gives itself in its first line; None if it has none."""
+    first, *words = code.split(b"\n", 1)[0].split() or (b"",)
+    names = [word[len(_NAME) :] for word in words if word[: len(_NAME)].lower() == _NAME]
+    return names[0] if first.startswith(b"#!") and names and names[0] else None
 
 
 def save(txn: Txn, name: bytes, code: bytes) -> None:

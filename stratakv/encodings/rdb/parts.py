@@ -65,14 +65,25 @@ class PayloadReader:
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
-        if size > self._end - self._at:
-            raise packed.Malformed
-        self._at += size
-        return self._data[self._at - size : self._at]
+        at = self._at
+        end = at + size
+        if end > self._end:
+            self._need(size)
+            at = self._at
+            end = at + size
+        self._at = end
+        return self._data[at:end]
+
+    def _need(self, size: int) -> None:
+        """There are fewer bytes at hand than are needed."""
+        raise packed.Malformed
 
     def byte(self) -> int:
         """One byte."""
-        return self.take(1)[0]
+        if self._at >= self._end:
+            self._need(1)
+        self._at += 1
+        return self._data[self._at - 1]
 
     def length(self) -> int:
         """A length."""
@@ -89,7 +100,9 @@ class PayloadReader:
 
     def string(self) -> bytes:
         """A string, however it is written."""
-        head = self.byte()
+        return self._string(self.byte())
+
+    def _string(self, head: int) -> bytes:
         if head < payloads.INT8:
             return self.take(self._length(head))
         if head == payloads.LZF:
@@ -100,11 +113,27 @@ class PayloadReader:
 
     def _compressed(self) -> bytes:
         data_size, size = self.length(), self.length()
-        data = self.take(data_size)
-        value = lzf.decompress(data, size, self._pause_if_due) if size <= self._limit else None
+        if max(data_size, size) > self._limit:
+            raise packed.Malformed
+        value = lzf.decompress(self.take(data_size), size, self._pause_if_due)
         if value is None:
             raise packed.Malformed
         return value
+
+    def string_or_parts(self, most: int) -> bytes | tuple[int, Iterator[bytes]]:
+        """A string; a longer one than `most` as its length and parts, all but the last as long.
+
+        Requires: all parts are taken before anything else is read.
+        """
+        head = self.byte()
+        if head >= payloads.INT8:
+            return self._string(head)
+        size = self._length(head)
+        return self.take(size) if size <= most else (size, self._parts(size, most))
+
+    def _parts(self, size: int, most: int) -> Iterator[bytes]:
+        for at in range(0, size, most):
+            yield self.take(min(most, size - at))
 
     def strings(self, count: int) -> Iterator[bytes]:
         """So many strings."""

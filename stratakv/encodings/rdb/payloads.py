@@ -59,15 +59,31 @@ STREAMS: Final = (STREAM_OLD, STREAM, STREAM_SEEN)
 INT8, INT16, INT32, LZF = 0xC0, 0xC1, 0xC2, 0xC3
 LENGTH32, LENGTH64 = 0x80, 0x81
 
+OLDEST_VERSION: Final = 9
+"""That of Redis 5.0."""
+_SINCE: Final = {
+    **dict.fromkeys((HASH_LISTPACK, ZSET_LISTPACK, LIST_NODES, STREAM), VERSION),
+    **dict.fromkeys((SET_LISTPACK, STREAM_SEEN), 11),
+    **dict.fromkeys((HASH_TIMES, HASH_LISTPACK_TIMES), FIELD_TIMES_VERSION),
+}
+"""The first version that knows a type, of the later ones."""
+
 Pause = Callable[[], None]
 
 
 def seal(payload: bytearray, pause_if_due: Pause) -> bytes | bytearray:
     """Put version and CRC after a type and its object; a large payload is not copied."""
-    version = FIELD_TIMES_VERSION if payload[0] == HASH_TIMES else VERSION
+    version = FIELD_TIMES_VERSION if payload[:1] == bytes((HASH_TIMES,)) else VERSION
     payload += version.to_bytes(2, "little")
     payload += crc64(payload, pause_if_due).to_bytes(_CRC_BYTES, "little")
     return bytes(payload) if len(payload) < COPIED_BYTES else payload
+
+
+def sealed(kind: int, body: bytes) -> bytes:
+    """A payload of a type and its object, of the lowest version that knows the type."""
+    version = _SINCE.get(kind, OLDEST_VERSION).to_bytes(2, "little")
+    payload = b"%c%b%b" % (kind, body, version)
+    return payload + crc64(payload).to_bytes(_CRC_BYTES, "little")
 
 
 def check(payload: bytes, pause_if_due: Pause) -> None:

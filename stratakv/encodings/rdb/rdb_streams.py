@@ -45,23 +45,24 @@ Entry = tuple[int, list[bytes]]
 # writing
 
 
-def write(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
-    """Append type and object of a stream."""
+def written(txn: Txn, key: bytes, meta: Meta) -> tuple[int, Iterator[bytes]]:
+    """Type and parts of a stream."""
+    return STREAM, _stream(txn, key, meta)
+
+
+def _stream(txn: Txn, key: bytes, meta: Meta) -> Iterator[bytes]:
+    """The entries are read twice: how many nodes they fill comes before the nodes."""
     state = streams.decode_state(meta)
-    txn.expect_work(state.length)
-    nodes = bytearray()
-    count = 0
+    txn.expect_work(2 * state.length)
+    yield encode_length(sum(1 for _ in _nodes(streams.between(txn, key, meta))))
     for entries in _nodes(streams.between(txn, key, meta)):
-        nodes += encode_string(_raw_id(entries[0][0]))
-        nodes += encode_string(_pack_node(entries))
-        count += 1
+        yield encode_string(_raw_id(entries[0][0])) + encode_string(_pack_node(entries))
         txn.pause_if_due()
-    out.append(STREAM)
-    out += encode_length(count) + nodes + encode_length(state.length)
-    out += _encode_ids(state.last, state.first, state.max_deleted)
-    out += encode_length(state.added) + encode_length(state.groups)
+    yield encode_length(state.length)
+    yield _encode_ids(state.last, state.first, state.max_deleted)
+    yield encode_length(state.added) + encode_length(state.groups)
     for group in stream_groups.all_of(txn, key, meta):
-        _write_group(group, out)
+        yield from _group(group)
 
 
 def _nodes(found: Iterator[Entry]) -> Iterator[list[Entry]]:
@@ -96,17 +97,16 @@ def _signed(difference: int) -> int:
     return (difference + (1 << 63) & SEQ) - (1 << 63)
 
 
-def _write_group(group: Group, out: bytearray) -> None:
-    out += encode_string(group.name) + _encode_ids(group.last) + encode_length(group.read & SEQ)
-    out += encode_length(group.pending)
+def _group(group: Group) -> Iterator[bytes]:
+    yield encode_string(group.name) + _encode_ids(group.last) + encode_length(group.read & SEQ)
+    yield encode_length(group.pending)
     for one in group.all_pending():
-        out += _raw_id(one.id) + _raw_ms(one.delivered_ms) + encode_length(one.deliveries)
-    out += encode_length(group.consumers)
+        yield _raw_id(one.id) + _raw_ms(one.delivered_ms) + encode_length(one.deliveries)
+    yield encode_length(group.consumers)
     for consumer in group.all_consumers():
-        out += encode_string(consumer.name) + _raw_ms(consumer.seen_ms)
-        out += encode_length(consumer.pending)
-        for number in group.ids_of(consumer):
-            out += _raw_id(number)
+        yield encode_string(consumer.name) + _raw_ms(consumer.seen_ms)
+        yield encode_length(consumer.pending)
+        yield from map(_raw_id, group.ids_of(consumer))
 
 
 def _raw_id(number: int) -> bytes:

@@ -1,7 +1,7 @@
 """RESTORE: a key from a payload of Redis. See payloads.py for the format.
 
-Elements are read while rows are written. A payload that turns out to be bad halfway raises, and
-then nothing of it is kept.
+Elements are read while rows are written, so that a key may be larger than the memory. One that
+turns out to be bad halfway raises, and then nothing of it is kept.
 """
 
 import math
@@ -14,19 +14,22 @@ from typing import Final, TypeVar
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
-from stratakv.encodings.layout.metas import NO_EXPIRY
+from stratakv.encodings.layout.metas import NO_EXPIRY, Meta
 from stratakv.encodings.layout.numbers import parse_float, parse_int
+from stratakv.encodings.layout.rows import end_of
 from stratakv.encodings.rdb import packed, payloads, rdb_streams
 from stratakv.encodings.rdb.parts import PayloadReader
 from stratakv.encodings.types.hashes import field_times
 from stratakv.encodings.types.lists import lists
 from stratakv.encodings.types.shared import member_rows
-from stratakv.encodings.types.strings import strings
+from stratakv.encodings.types.strings import pieces, strings
 from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
 
 _BYTES_PER_WORK: Final = 16
 _BREATHE_EVERY: Final = 64
+_NAMES_KEPT: Final = 10_000
+"""So many members are told apart by their names: some 2 MB, freed within a millisecond."""
 _F64: Final = struct.Struct("<d")
 _NOT_NUMBERS: Final = {253: math.nan, 254: math.inf, 255: -math.inf}
 _LAST_FIELD_MS: Final = (1 << 48) - 1
@@ -48,13 +51,7 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
         txn.event("n", "new", key)  # in Redis what is there goes first
     txn.is_quiet = not will_live
     try:
-        kind = reader.byte()
-        if kind in payloads.STREAMS:
-            rdb_streams.restore(txn, key, reader, kind)
-        elif kind in _RESTORERS:
-            _RESTORERS[kind](txn, key, reader)
-        else:
-            raise packed.Malformed
+        read_object(txn, key, reader, reader.byte())
     except packed.Malformed:
         raise CommandError(errors.BAD_DUMP) from None
     finally:
@@ -70,11 +67,27 @@ def restore(txn: Txn, key: bytes, payload: bytes, expire_ms: int = NO_EXPIRY) ->
     txn.event("g", "restore", key)
 
 
+def read_object(txn: Txn, key: bytes, reader: PayloadReader, kind: int) -> None:
+    """Make the key what the object of that type holds. Raises `Malformed`."""
+    if kind in payloads.STREAMS:
+        rdb_streams.restore(txn, key, reader, kind)
+    elif kind in _RESTORERS:
+        _RESTORERS[kind](txn, key, reader)
+    else:
+        raise packed.Malformed
+
+
 # strings and lists
 
 
 def _restore_string(txn: Txn, key: bytes, reader: PayloadReader) -> None:
-    strings.assign(txn, key, reader.string())
+    value = reader.string_or_parts(txn.keyspace.limits.piece_bytes)
+    if isinstance(value, bytes):
+        strings.assign(txn, key, value)
+        return
+    size, found = value
+    txn.expect_work(size // _BYTES_PER_WORK)
+    pieces.fill(txn, pieces.create(txn, key, size), _paced(txn, found))
 
 
 def _restore_list(txn: Txn, key: bytes, reader: PayloadReader) -> None:
@@ -181,35 +194,38 @@ def _create_hash(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
 
 def _create_timed_hash(txn: Txn, key: bytes, found: Iterable[tuple[bytes, bytes, int]]) -> None:
     """Fields with their values and expire-times, 0 for none."""
-    times: dict[bytes, int] = {}
+    meta = member_rows.begin(txn, key, metas.HASH, 0)
 
     def pairs() -> Iterator[Pair]:
         for field, value, at_ms in found:
             if not 0 <= at_ms <= _LAST_FIELD_MS:
                 raise packed.Malformed
             if at_ms:
-                times[field] = at_ms
+                field_times.give(txn, meta, field, at_ms)
             yield field, value
 
-    _write_rows(txn, key, metas.HASH, pairs())
-    field_times.adopt(txn, key, _paced(txn, times.items()))
+    _fill(txn, key, meta, pairs())
+    field_times.adopt(txn, key, meta)
 
 
 def _write_rows(txn: Txn, key: bytes, type_: int, pairs: Iterable[Pair]) -> None:
-    meta = member_rows.begin(txn, key, type_, 0)
-    count = 0
-    for member, value in _distinct(txn, pairs):
+    _fill(txn, key, member_rows.begin(txn, key, type_, 0), pairs)
+
+
+def _fill(txn: Txn, key: bytes, meta: Meta, pairs: Iterable[Pair]) -> None:
+    distinct = _Distinct(txn)
+    for member, value in distinct.of(pairs):
         txn.put(meta.sub + member, value)
-        count += 1
-    if not count:
-        raise packed.Malformed
+    distinct.check(meta.sub)
     if meta.extra is not None:
-        txn.save(key, meta.with_extra(count))
+        txn.save(key, meta.with_extra(distinct.count))
 
 
 def _create_zset(txn: Txn, key: bytes, pairs: Iterable[zsets.Scored]) -> None:
-    if not zsets.replace(txn, key, _numbered(_distinct(txn, pairs))):
-        raise packed.Malformed
+    distinct = _Distinct(txn)
+    zsets.replace(txn, key, _numbered(distinct.of(pairs)))
+    meta = txn.find(key)
+    distinct.check(b"" if meta is None or meta.format.remote else meta.sub)
 
 
 def _numbered(pairs: Iterable[zsets.Scored]) -> Iterator[zsets.Scored]:
@@ -219,16 +235,37 @@ def _numbered(pairs: Iterable[zsets.Scored]) -> Iterator[zsets.Scored]:
         yield member, score
 
 
-def _distinct(txn: Txn, pairs: Iterable[tuple[bytes, Value]]) -> Iterator[tuple[bytes, Value]]:
-    """Refuse a member that comes twice."""
-    seen: set[bytes] = set()
-    for pair in _paced(txn, pairs):
-        if pair[0] in seen:
+class _Distinct:
+    """Refuses a member that comes twice, and a collection without any.
+
+    The names are kept only as long as they are few; of more, the rows are counted in the end.
+    """
+
+    def __init__(self, txn: Txn) -> None:
+        self._txn = txn
+        self._seen: set[bytes] | None = set()
+        self.count = 0
+
+    def of(self, pairs: Iterable[tuple[bytes, Value]]) -> Iterator[tuple[bytes, Value]]:
+        """The pairs as they come."""
+        for pair in _paced(self._txn, pairs):
+            self.count += 1
+            if self._seen is not None:
+                self._seen.add(pair[0])
+                if len(self._seen) != self.count:
+                    raise packed.Malformed
+                if self.count > _NAMES_KEPT:
+                    self._seen = None
+            yield pair
+
+    def check(self, sub: bytes) -> None:
+        """All are through; their rows begin with `sub`, if they have any."""
+        if not self.count:
             raise packed.Malformed
-        seen.add(pair[0])
-        yield pair
-    for _ in _paced(txn, range(len(seen))):  # to free a million at once takes too long
-        seen.pop()
+        if self._seen is None and sub:
+            rows = self._txn.scan_keys(sub, end_of(sub))
+            if sum(1 for _ in rows) != self.count:
+                raise packed.Malformed
 
 
 def _paired(found: Iterable[bytes]) -> Iterator[Pair]:

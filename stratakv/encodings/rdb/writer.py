@@ -1,12 +1,17 @@
-"""DUMP: a key as a payload that Redis restores. See payloads.py for the format."""
+"""DUMP: a key as a payload that Redis restores. See payloads.py for the format.
+
+What a key holds is written part by part: a payload gathers the parts, a file passes them on.
+"""
 
 import struct
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.keyspace.zset_remote import opened
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import Meta
+from stratakv.encodings.layout.rows import decode_score
 from stratakv.encodings.rdb import payloads, rdb_streams
 from stratakv.encodings.rdb.parts import encode_length, encode_string
 from stratakv.encodings.types.hashes import field_times
@@ -20,6 +25,9 @@ _BYTES_PER_WORK: Final = 16
 
 _F64: Final = struct.Struct("<d")
 
+Written = tuple[int, Iterator[bytes]]
+"""The number of a type, and the parts of its object."""
+
 
 def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
     """The payload of a key; None if there is no such key."""
@@ -27,79 +35,104 @@ def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
     meta = None if meta is None else opened(txn, meta)
     if meta is None:
         return None
-    payload = bytearray()
-    _WRITERS[meta.type](txn, key, meta, payload)
+    kind, parts = written(txn, key, meta)
+    payload = bytearray((kind,))
+    for part in parts:
+        payload += part
     txn.expect_work(len(payload) // _BYTES_PER_WORK)
     return payloads.seal(payload, txn.pause_if_due)
 
 
-def _write_string(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
-    out.append(payloads.STRING)
+def written(txn: Txn, key: bytes, meta: Meta) -> Written:
+    """What a key holds, in parts that are small where the key is large.
+
+    Requires: a sorted set v3 is opened.
+    """
+    return _WRITERS[meta.type](txn, key, meta)
+
+
+def _write_string(txn: Txn, key: bytes, meta: Meta) -> Written:
+    return payloads.STRING, _string(txn, meta)
+
+
+def _string(txn: Txn, meta: Meta) -> Iterator[bytes]:
     if meta.encoding == metas.WHOLE:
-        out += encode_string(meta.value)
+        yield encode_string(meta.value)
         return
     size = strings.length(meta)
     txn.expect_work(size // _BYTES_PER_WORK)
-    out += encode_length(size)
-    for chunk in pieces.opened(txn, meta).chunks(0, size):
-        out += chunk
+    yield encode_length(size)
+    yield from pieces.opened(txn, meta).chunks(0, size)
 
 
-def _write_list(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
+def _write_list(txn: Txn, key: bytes, meta: Meta) -> Written:
     count = lists.count(meta)
     txn.expect_work(count)
-    out.append(payloads.LIST)
-    out += encode_length(count)
-    for element in lists.elements(txn, meta):
-        out += encode_string(element)
+    return payloads.LIST, _counted(count, lists.elements(txn, meta))
 
 
-def _write_hash(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
+def _write_set(txn: Txn, key: bytes, meta: Meta) -> Written:
+    count = member_rows.measure(txn, meta)
+    return payloads.SET, _counted(count, member_rows.each(txn, meta))
+
+
+def _counted(count: int, found: Iterable[bytes]) -> Iterator[bytes]:
+    yield encode_length(count)
+    yield from map(encode_string, found)
+
+
+def _write_hash(txn: Txn, key: bytes, meta: Meta) -> Written:
     base = field_times.first_ms(txn, meta)
     if base is not None:
-        _write_timed_hash(txn, meta, base, out)
-        return
-    out.append(payloads.HASH)
-    out += encode_length(member_rows.measure(txn, meta))
+        return payloads.HASH_TIMES, _timed_hash(txn, meta, base)
+    return payloads.HASH, _hash(txn, meta)
+
+
+def _hash(txn: Txn, meta: Meta) -> Iterator[bytes]:
+    yield encode_length(member_rows.measure(txn, meta))
     for field, value in member_rows.each_pair(txn, meta):
-        out += encode_string(field)
-        out += encode_string(value)
+        yield encode_string(field) + encode_string(value)
 
 
-def _write_timed_hash(txn: Txn, meta: Meta, base: int, out: bytearray) -> None:
-    times = field_times.each_time(txn, meta)
-    out.append(payloads.HASH_TIMES)
-    out += base.to_bytes(8, "little")
-    out += encode_length(member_rows.measure(txn, meta))
+def _timed_hash(txn: Txn, meta: Meta, base: int) -> Iterator[bytes]:
+    """Fields and times stand in rows of the same order: they are read side by side."""
+    yield base.to_bytes(8, "little")
+    yield encode_length(member_rows.measure(txn, meta))
+    times = iter(field_times.each_time(txn, meta))
+    timed, at_ms = next(times, (None, 0))
     for field, value in member_rows.each_pair(txn, meta):
-        out += encode_length(times[field] - base + 1 if field in times else 0)
-        out += encode_string(field)
-        out += encode_string(value)
+        if field == timed:
+            time = encode_length(at_ms - base + 1)
+            timed, at_ms = next(times, (None, 0))
+        else:
+            time = encode_length(0)
+        yield time + encode_string(field) + encode_string(value)
 
 
-def _write_set(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
-    out.append(payloads.SET)
-    out += encode_length(member_rows.measure(txn, meta))
-    for member in member_rows.each(txn, meta):
-        out += encode_string(member)
+def _write_zset(txn: Txn, key: bytes, meta: Meta) -> Written:
+    return payloads.ZSET, _zset(txn, meta)
 
 
-def _write_zset(txn: Txn, key: bytes, meta: Meta, out: bytearray) -> None:
-    """From the highest score on: that is how Redis inserts fastest."""
+def _zset(txn: Txn, meta: Meta) -> Iterator[bytes]:
     count = zsets.size(meta)
     txn.expect_work(count)
-    out.append(payloads.ZSET)
-    out += encode_length(count)
-    for member, score in zsets.scored(meta, zset_order.walk(txn, meta, reverse=True)):
-        out += encode_string(member)
-        out += _F64.pack(score)
+    yield encode_length(count)
+    for member, score in _scored(txn, meta):
+        yield encode_string(member) + _F64.pack(score)
 
 
-_WRITERS: Final = {
+def _scored(txn: Txn, meta: Meta) -> Iterable[zsets.Scored]:
+    """From the highest score on, where the order is at hand: that is how Redis inserts fastest."""
+    if meta.format.tiered and not meta.format.remote:
+        return ((member, decode_score(raw)) for member, raw in member_rows.each_pair(txn, meta))
+    return zsets.scored(meta, zset_order.walk(txn, meta, reverse=True))
+
+
+_WRITERS: Final[dict[int, Callable[[Txn, bytes, Meta], Written]]] = {
     metas.STRING: _write_string,
     metas.LIST: _write_list,
     metas.HASH: _write_hash,
     metas.SET: _write_set,
     metas.ZSET: _write_zset,
-    metas.STREAM: rdb_streams.write,
+    metas.STREAM: rdb_streams.written,
 }

@@ -45,7 +45,9 @@ SINGLE_ROWS = frozenset(
         rows.DATABASES_ROW,
         rows.NAMESPACES_ROW,
         rows.REMOTE_ROW,
+        rows.REPLICATION_ROW,
         rows.ZSET_STORE_ROW,
+        rows.IMPORT_ROW,
     )
 )
 

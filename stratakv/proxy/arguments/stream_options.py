@@ -135,8 +135,13 @@ class TrimOptions:
     def _is_given(self) -> bool:
         return self._max_length is not None or self._min_id is not None
 
-    def finish(self, node_entries: int, *, required: bool) -> Trim | None:
-        """What they come to; None if there is nothing to trim. Nodes have so many entries."""
+    def finish(self, node_entries: int, *, required: bool, follows: bool = False) -> Trim | None:
+        """What they come to; None if there is nothing to trim. Nodes have so many entries.
+
+        A Redis tells its replicas (`follows`) an exact threshold, and leaves LIMIT where it was.
+        """
+        if follows and not self._is_rough:
+            self._limit = None
         if self._limit and not self._is_given:
             raise CommandError(errors.TRIM_LIMIT_ALONE)
         if required and not self._is_given:

@@ -52,23 +52,34 @@ class Connection(asyncio.Protocol):
         """The client has sent all that it ever will; what it sent is still served."""
         self._when_writable: Callable[[], None] | None = None
         self.write_paused = False
+        self.queued = 0
+        """Bytes that wait elsewhere for this client."""
         self.address = ""
         self.local_address = ""
+        self.session: Session | None = None
 
     # asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
-        self.address = _format_address(transport.get_extra_info("peername"), "client")
-        self.local_address = _format_address(transport.get_extra_info("sockname"), "server")
-        self.session: Session | None = None
+        self._attach(transport)
         admitted = self._server.admit(self)
         if isinstance(admitted, bytes):
             self._transport.write(encoding.error(admitted))
             self._transport.close()
         else:
             self.session = admitted
+
+    def _attach(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
+        self.address = _format_address(transport.get_extra_info("peername"), "client")
+        self.local_address = _format_address(transport.get_extra_info("sockname"), "server")
+        self.session = None
+
+    def stand_for(self, transport: asyncio.BaseTransport, session: Session) -> None:
+        """Be the connection of a session whose requests come from elsewhere."""
+        self._attach(transport)
+        self.session = session
 
     def data_received(self, data: bytes) -> None:
         """Serve the data: pipelining costs no extra turn, unless there is very much of it."""
@@ -259,6 +270,10 @@ class Connection(asyncio.Protocol):
         if self._parser.error is not None and self.session is not None:
             self._refuse_garbage(self.session)
 
+    def pause_for_wait(self) -> None:
+        """Do not read more until the session no longer waits."""
+        self._pause("backlog")
+
     def pause_for_commit(self) -> None:
         """Commits are slow: do not read more until this client's are through."""
         self._pause("commit")
@@ -291,7 +306,7 @@ class Connection(asyncio.Protocol):
     @property
     def unsent(self) -> int:
         """Bytes that wait in the output buffer."""
-        return self._transport.get_write_buffer_size()
+        return self.queued + self._transport.get_write_buffer_size()
 
     @property
     def unparsed(self) -> int:

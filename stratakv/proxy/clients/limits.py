@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from stratakv.options import Effects
-from stratakv.proxy.clients.session import SUBSCRIBED
+from stratakv.proxy.clients.session import REPLICA, SUBSCRIBED, Session
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.connection import Connection
@@ -24,6 +24,15 @@ class Limit(NamedTuple):
     hard: int
     soft: int
     seconds: int
+
+
+def _class_of(session: Session | None) -> str:
+    """Redis's class of a client, by its name in the option."""
+    if session is None:
+        return "normal"
+    if session.guards & REPLICA:
+        return "slave"
+    return "pubsub" if session.guards & SUBSCRIBED else "normal"
 
 
 class OutputLimits:
@@ -52,8 +61,7 @@ class OutputLimits:
     def check(self, connection: "Connection") -> None:
         """Cut a client that is too far behind."""
         session = connection.session
-        subscribed = session is not None and session.guards & SUBSCRIBED
-        limit = self._limits.get("pubsub" if subscribed else "normal")
+        limit = self._limits.get(_class_of(session))
         if limit is not None and self._is_exceeded(connection, limit):
             self._stats.output_limit_disconnections += 1
             log.warning(

@@ -14,6 +14,7 @@ from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.connection import Connection
+    from stratakv.proxy.replication.replicas import Replica
     from stratakv.proxy.server import Server
 
 MUST_AUTHENTICATE: Final = 1
@@ -28,6 +29,10 @@ QUEUEING: Final = 32
 """Between MULTI and EXEC."""
 SUBSCRIBED: Final = 64
 """The client has subscriptions: in RESP2 it may do little else."""
+REPLICA: Final = 128
+"""The client is sent the stream of what is written."""
+FROM_MASTER: Final = 256
+"""The client is the master that this server follows."""
 
 
 class Profile:
@@ -57,6 +62,8 @@ class Session:
         self.created = time.time()
         self.last_active = time.monotonic()
 
+        self.txns: list[Txn] = server.txns
+        """The Txns of the databases: shared with all clients, but for what comes from a master."""
         self.txn: Txn = server.txns[0]
         self.encoding: Encoding = RESP2
         self.profile = Profile()
@@ -73,6 +80,10 @@ class Session:
         """Commits a part of the unit that runs in slices; gives the Txn that it goes on in."""
         self.lock: Lock | None = None
         """What the long command that runs has locked."""
+        self.replica: Replica | None = None
+        """What a replica has told of itself, and what it is sent."""
+        self.has_written = False
+        """Whether it has written something that replicas are told of."""
         self.transaction: Transaction | None = None
         self.watches = Watches(server)
         self.shown: list[Reply] = []
@@ -97,7 +108,7 @@ class Session:
 
     def select(self, index: int) -> None:
         """Use another database; within a unit of work, another Txn of the same unit."""
-        self.txn = self.server.txns[index] if self.unit is None else self.unit.sibling(index)
+        self.txn = self.txns[index] if self.unit is None else self.unit.sibling(index)
 
     def begin_unit(self) -> None:
         """Several commands follow that are one unit of work: EXEC, or a script."""
@@ -125,7 +136,7 @@ class Session:
         if self.unit is not None:
             self.unit.in_unit = False
         self.unit = None
-        self.txn = self.server.txns[self.txn.db.index]
+        self.txn = self.txns[self.txn.db.index]
 
     def end_transaction(self) -> None:
         """Back to normal after EXEC or DISCARD."""
@@ -172,7 +183,7 @@ class Session:
 
     def reset(self) -> None:
         """RESET: everything that commands set, as at the start."""
-        self.txn = self.server.txns[0]
+        self.txn = self.txns[0]
         self.encoding = RESP2
         self.profile = Profile()
         self.guards = MUST_AUTHENTICATE if self.server.password else 0

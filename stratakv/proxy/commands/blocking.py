@@ -18,6 +18,7 @@ from stratakv.encodings.types.zsets import zsets
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX
 from stratakv.proxy.arguments.pop_options import ENDS, EXTREMES, LEFT, MAX, pop_options
+from stratakv.proxy.commands import effects
 from stratakv.proxy.commands.lists import side
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.registry import CommandGroup
@@ -83,6 +84,7 @@ def _serve_ready(kind: int, serve: Serve, txn: Txn, key: bytes) -> Reply:
     keys=(1, -2, 1),
     key_flags="RW access delete",
     since="2.0.0",
+    effect=effects.of_blpop,
 )
 def blpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the first element of a list, or wait for one."""
@@ -95,6 +97,7 @@ def blpop(txn: Txn, *arguments: bytes) -> Reply:
     keys=(1, -2, 1),
     key_flags="RW access delete",
     since="2.0.0",
+    effect=effects.of_brpop,
 )
 def brpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the last element of a list, or wait for one."""
@@ -114,6 +117,7 @@ def _pop_last(txn: Txn, key: bytes) -> Reply:
     "write denyoom noscript blocking",
     key_flags="RW access delete, RW insert",
     since="6.2.0",
+    effect=effects.of_blmove,
 )
 def blmove(
     txn: Txn, source: bytes, destination: bytes, origin: bytes, goal: bytes, timeout: bytes
@@ -127,6 +131,7 @@ def blmove(
     "write denyoom noscript blocking",
     key_flags="RW access delete, RW insert",
     since="2.2.0",
+    effect=effects.of_brpoplpush,
 )
 def brpoplpush(txn: Txn, source: bytes, destination: bytes, timeout: bytes) -> Reply:
     """Move the last element of a list to the head of another, or wait for one."""
@@ -147,6 +152,7 @@ def _move(
     "write blocking movablekeys",
     key_flags="RW access delete",
     since="7.0.0",
+    effect=effects.of_lmpop,
 )
 def blmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:
     """Remove and return elements of the first list that is not empty, or wait for one."""
@@ -169,6 +175,7 @@ _ZPOP: Final = "write noscript blocking fast"
     keys=(1, -2, 1),
     key_flags="RW access delete",
     since="5.0.0",
+    effect=effects.of_bzpopmin,
 )
 def bzpopmin(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the member with the lowest score, or wait for one."""
@@ -181,6 +188,7 @@ def bzpopmin(txn: Txn, *arguments: bytes) -> Reply:
     keys=(1, -2, 1),
     key_flags="RW access delete",
     since="5.0.0",
+    effect=effects.of_bzpopmax,
 )
 def bzpopmax(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return the member with the highest score, or wait for one."""
@@ -200,6 +208,7 @@ def _pop_highest(txn: Txn, key: bytes) -> Reply:
     "write blocking movablekeys",
     key_flags="RW access delete",
     since="7.0.0",
+    effect=effects.of_zmpop,
 )
 def bzmpop(txn: Txn, timeout: bytes, *arguments: bytes) -> Reply:
     """Remove and return members of the first sorted set that is not empty, or wait for one."""

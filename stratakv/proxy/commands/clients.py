@@ -8,8 +8,10 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args, integer
 from stratakv.proxy.clients.session import (
+    FROM_MASTER,
     MONITORING,
     MUTED,
+    REPLICA,
     SKIP_NEXT,
     SKIP_THIS,
     SUBSCRIBED,
@@ -199,11 +201,20 @@ def _with_ids(session: Session, texts: Iterable[bytes]) -> list[Session]:
 
 
 def _of_type(name: bytes) -> Test:
-    """A test for Redis's classes of clients; ours are normal ones and subscribers."""
+    """A test for Redis's classes of clients."""
     word = name.lower()
     if word not in _TYPES:
         raise errors.unknown_client_type(name)
-    return lambda session: word == (b"pubsub" if session.guards & SUBSCRIBED else b"normal")
+    wanted = b"replica" if word == b"slave" else word
+    return lambda session: _type_of(session) == wanted
+
+
+def _type_of(session: Session) -> bytes:
+    if session.guards & FROM_MASTER:
+        return b"master"
+    if session.guards & REPLICA:
+        return b"replica"
+    return b"pubsub" if session.guards & SUBSCRIBED else b"normal"
 
 
 def _describe(session: Session, running: int) -> bytes:
@@ -243,6 +254,8 @@ def _describe(session: Session, running: int) -> bytes:
 
 def _flags(session: Session) -> str:
     flags = "O" if session.guards & MONITORING else ""
+    flags += "S" if session.guards & REPLICA else ""
+    flags += "M" if session.guards & FROM_MASTER else ""
     flags += "P" if session.guards & SUBSCRIBED else ""
     flags += "x" if session.transaction is not None else ""
     flags += "b" if session.waiting else ""

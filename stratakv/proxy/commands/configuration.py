@@ -1,12 +1,14 @@
 """CONFIG: read and change the settings of a running server."""
 
 import logging
+from pathlib import Path
 
 from stratakv import errors
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.errors import CommandError
 from stratakv.options import BadOption
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.config.rewriting import rewrite
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.value_kinds import Refused
 from stratakv.proxy.table.helptext import help_of
@@ -96,6 +98,13 @@ def config_resetstat(session: Session) -> Reply:
 
 @command("CONFIG REWRITE", _ADMIN, since="2.8.0")
 def config_rewrite(session: Session) -> Reply:
-    """Refuse: settings are kept where they were given, in flags, environment or file."""
+    """Put what was changed while the server ran into its file."""
     file = session.server.options.config
-    raise errors.no_config_rewrite(file) if file else CommandError(errors.NO_CONFIG_FILE)
+    if not file:
+        raise CommandError(errors.NO_CONFIG_FILE)
+    try:
+        rewrite(Path(file), session.server.settings.changed())
+    except (OSError, ValueError) as failure:
+        log.error("cannot rewrite %s: %s", file, failure)
+        raise errors.no_config_rewrite(str(failure)) from None
+    return OK

@@ -8,6 +8,7 @@ from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.rdb import reader, writer
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply
 
@@ -28,6 +29,7 @@ def dump(txn: Txn, key: bytes) -> Reply:
     categories="keyspace dangerous",
     key_flags="OW update",
     since="2.6.0",
+    effect=effects.of_restore,
 )
 def restore(txn: Txn, key: bytes, ttl: bytes, payload: bytes, *words: bytes) -> Reply:
     """Create a key from the payload that DUMP returned."""

@@ -10,6 +10,7 @@ from stratakv.encodings.types.hashes import field_times, hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.registry import CommandGroup
 
 command = CommandGroup("hash").command
@@ -23,26 +24,48 @@ _EXPIRE: Final = "[NX|XX|GT|LT] FIELDS numfields field [field ...]"
 _WRITE: Final = "write denyoom fast"
 
 
-@command(f"HEXPIRE key seconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0")
+@command(
+    f"HEXPIRE key seconds {_EXPIRE}",
+    _WRITE,
+    key_flags="RW update",
+    since="7.4.0",
+    effect=effects.of_field_times,
+)
 def hexpire(txn: Txn, key: bytes, seconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire after a number of seconds."""
     return _expire(txn, key, seconds, words, "hexpire", unit_ms=1000, base_ms=txn.now_ms)
 
 
-@command(f"HPEXPIRE key milliseconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0")
+@command(
+    f"HPEXPIRE key milliseconds {_EXPIRE}",
+    _WRITE,
+    key_flags="RW update",
+    since="7.4.0",
+    effect=effects.of_field_times,
+)
 def hpexpire(txn: Txn, key: bytes, milliseconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire after a number of milliseconds."""
     return _expire(txn, key, milliseconds, words, "hpexpire", unit_ms=1, base_ms=txn.now_ms)
 
 
-@command(f"HEXPIREAT key unix-time-seconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0")
+@command(
+    f"HEXPIREAT key unix-time-seconds {_EXPIRE}",
+    _WRITE,
+    key_flags="RW update",
+    since="7.4.0",
+    effect=effects.of_field_times,
+)
 def hexpireat(txn: Txn, key: bytes, seconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire at a time given in seconds."""
     return _expire(txn, key, seconds, words, "hexpireat", unit_ms=1000, base_ms=0)
 
 
 @command(
-    f"HPEXPIREAT key unix-time-milliseconds {_EXPIRE}", _WRITE, key_flags="RW update", since="7.4.0"
+    f"HPEXPIREAT key unix-time-milliseconds {_EXPIRE}",
+    _WRITE,
+    key_flags="RW update",
+    since="7.4.0",
+    effect=effects.of_field_times,
 )
 def hpexpireat(txn: Txn, key: bytes, milliseconds: bytes, *words: bytes) -> list[int]:
     """Let fields of a hash expire at a time given in milliseconds."""
@@ -153,6 +176,7 @@ _TIME: Final = "EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time
     "write fast",
     key_notes="changes the time to live",
     since="8.0.0",
+    effect=effects.of_field_times,
 )
 def hgetex(txn: Txn, key: bytes, *words: bytes) -> list[bytes | None]:
     """Return the values of fields, and set or take away their expire-times."""
@@ -190,6 +214,7 @@ def hgetdel(txn: Txn, key: bytes, *words: bytes) -> list[bytes | None]:
     _WRITE,
     key_flags="RW update",
     since="8.0.0",
+    effect=effects.of_hsetex,
 )
 def hsetex(txn: Txn, key: bytes, *words: bytes) -> int:
     """Set fields with an expire-time: all of them, or none if the condition does not hold."""

@@ -9,7 +9,7 @@ from stratakv.encodings.types.hashes import hashes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.commands import streaks
+from stratakv.proxy.commands import effects, streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Pairs, Reply, Stream
 
@@ -117,7 +117,12 @@ def hincrby(txn: Txn, key: bytes, field: bytes, increment: bytes) -> int:
     return hashes.increment(txn, key, field, integer(increment))
 
 
-@command("HINCRBYFLOAT key field increment", "write denyoom fast", since="2.6.0")
+@command(
+    "HINCRBYFLOAT key field increment",
+    "write denyoom fast",
+    since="2.6.0",
+    effect=effects.of_hincrbyfloat,
+)
 def hincrbyfloat(txn: Txn, key: bytes, field: bytes, increment: bytes) -> bytes:
     """Add to the floating point value of a field."""
     return hashes.increment_float(txn, key, field, increment)

@@ -11,6 +11,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer
 from stratakv.proxy.arguments.scanning import COUNT_LIMIT, DEFAULT_COUNT, parse_cursor
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status, Stream
 
@@ -77,14 +78,23 @@ def type_(txn: Txn, key: bytes) -> Status:
 # expire-times
 
 
-@command("EXPIRE key seconds [NX|XX|GT|LT]", "write fast", key_flags="RW update")
+@command(
+    "EXPIRE key seconds [NX|XX|GT|LT]",
+    "write fast",
+    key_flags="RW update",
+    effect=effects.of_expire,
+)
 def expire(txn: Txn, key: bytes, seconds: bytes, *options: bytes) -> int:
     """Let a key expire after some seconds."""
     return _expire(txn, key, seconds, options, "expire", unit_ms=1000, base_ms=txn.now_ms)
 
 
 @command(
-    "PEXPIRE key milliseconds [NX|XX|GT|LT]", "write fast", key_flags="RW update", since="2.6.0"
+    "PEXPIRE key milliseconds [NX|XX|GT|LT]",
+    "write fast",
+    key_flags="RW update",
+    since="2.6.0",
+    effect=effects.of_expire,
 )
 def pexpire(txn: Txn, key: bytes, milliseconds: bytes, *options: bytes) -> int:
     """Let a key expire after some milliseconds."""
@@ -96,6 +106,7 @@ def pexpire(txn: Txn, key: bytes, milliseconds: bytes, *options: bytes) -> int:
     "write fast",
     key_flags="RW update",
     since="1.2.0",
+    effect=effects.of_expire,
 )
 def expireat(txn: Txn, key: bytes, seconds: bytes, *options: bytes) -> int:
     """Let a key expire at a time given in seconds."""
@@ -107,6 +118,7 @@ def expireat(txn: Txn, key: bytes, seconds: bytes, *options: bytes) -> int:
     "write fast",
     key_flags="RW update",
     since="2.6.0",
+    effect=effects.of_expire,
 )
 def pexpireat(txn: Txn, key: bytes, milliseconds: bytes, *options: bytes) -> int:
     """Let a key expire at a time given in milliseconds."""

@@ -11,7 +11,7 @@ from stratakv.encodings.types.lists import lists
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, INT64_MIN, Args, integer, ranged
 from stratakv.proxy.arguments.pop_options import ENDS, LEFT, pop_options
-from stratakv.proxy.commands import streaks
+from stratakv.proxy.commands import effects, streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Stream
 
@@ -109,6 +109,7 @@ def rpoplpush(txn: Txn, source: bytes, destination: bytes) -> bytes | None:
     "write movablekeys",
     key_flags="RW access delete",
     since="7.0.0",
+    effect=effects.of_lmpop,
 )
 def lmpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return elements of the first list that is not empty."""

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from functools import partial
 
 from stratakv import errors
+from stratakv.encodings.keyspace.keyspace import Effect
 from stratakv.encodings.layout.globs import compile_glob
 from stratakv.proxy.clients.pubsub import PubSub, Topics
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, Push, Reply, Several, Status
@@ -112,12 +114,15 @@ def _confirm(session: Session, frames: Several) -> Reply:
 # messages
 
 
-@command("PUBLISH channel message", _PUBLISH, traits="replicates", since="2.0.0")
+@command(
+    "PUBLISH channel message", _PUBLISH, traits="replicates", since="2.0.0", effect=effects.nothing
+)
 def publish(session: Session, channel: bytes, message: bytes) -> int:
     """Send a message to a channel."""
     pubsub = session.server.pubsub
     receivers = pubsub.count_receivers(channel)
     session.txn.when_applied(partial(pubsub.publish, channel, message))
+    _tell(session)
     return receivers
 
 
@@ -128,13 +133,23 @@ def publish(session: Session, channel: bytes, message: bytes) -> int:
     traits="replicates",
     key_flags="not_key",
     since="7.0.0",
+    effect=effects.nothing,
 )
 def spublish(session: Session, channel: bytes, message: bytes) -> int:
     """Send a message to a shard channel."""
     pubsub = session.server.pubsub
     receivers = len(pubsub.shard_channels.listening(channel))
     session.txn.when_applied(partial(pubsub.publish_shard, channel, message))
+    _tell(session)
     return receivers
+
+
+def _tell(session: Session) -> None:
+    """Subscribers of replicas hear messages too."""
+    txn = session.txn
+    if txn.keyspace.replicates:
+        told: list[Effect] = [(txn.db.index, session.request)]
+        txn.when_applied(partial(txn.keyspace.on_effects, told))
 
 
 # questions

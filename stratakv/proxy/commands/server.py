@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands import effects
 from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.commands.lolwut import strata
 from stratakv.proxy.observe import info
@@ -48,27 +48,6 @@ def time_(session: Session) -> list[bytes]:
     """Return the time of the server in seconds and microseconds."""
     seconds, micros = divmod(session.server.clock.micros(), 1_000_000)
     return [b"%d" % seconds, b"%d" % micros]
-
-
-@command("ROLE", "noscript loading stale fast", categories="admin dangerous", since="2.8.12")
-def role(session: Session) -> Reply:
-    """Return the role in replication: a master without replicas."""
-    return [b"master", 0, []]
-
-
-@CommandGroup("generic").command(
-    "WAIT numreplicas timeout",
-    "noscript",
-    categories="connection",
-    tips="request_policy:all_shards response_policy:agg_min",
-    since="3.0.0",
-)
-def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
-    """Wait for replicas, of which there are none."""
-    wanted, limit = integer(replicas), milliseconds(timeout)
-    if wanted <= 0:
-        return 0
-    raise WouldBlock([], limit / 1000, 0)
 
 
 @CommandGroup("generic").command(
@@ -119,6 +98,7 @@ def _on_stable_storage(
     "write",
     categories="keyspace dangerous",
     tips="request_policy:all_shards response_policy:all_succeeded",
+    effect=effects.nothing,
 )
 def flushdb(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of the database, at once; their space is reclaimed later."""
@@ -132,6 +112,7 @@ def flushdb(session: Session, *mode: bytes) -> Reply:
     "write",
     categories="keyspace dangerous",
     tips="request_policy:all_shards response_policy:all_succeeded",
+    effect=effects.nothing,
 )
 def flushall(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of all databases, at once; their space is reclaimed later."""
@@ -152,6 +133,14 @@ def _flush(session: Session, databases: list[Database]) -> None:
     for database in databases:
         if database.live or database.dirty:
             keyspace.flush(database)
+    _tell(session)
+
+
+def _tell(session: Session) -> None:
+    """Databases have changed as a whole: replicas hear of it at once, since the change is made."""
+    txn = session.txn
+    if txn.keyspace.replicates or (txn.follows and session.unit is None):
+        txn.keyspace.on_effects([(txn.db.index, session.request)])
 
 
 def _begin_write(session: Session) -> None:
@@ -162,7 +151,13 @@ def _begin_write(session: Session) -> None:
         session.begin_next_part()
 
 
-@command("SWAPDB index1 index2", "write fast", categories="keyspace dangerous", since="4.0.0")
+@command(
+    "SWAPDB index1 index2",
+    "write fast",
+    categories="keyspace dangerous",
+    since="4.0.0",
+    effect=effects.nothing,
+)
 def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     """Exchange the contents of two databases."""
     first = _database(session, index1, b"ERR invalid first DB index")
@@ -173,6 +168,7 @@ def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     _begin_write(session)
     session.server.housekeeper.reclaimer.reset()
     session.server.keyspace.swap(databases[first], databases[second])
+    _tell(session)
     return OK
 
 
@@ -183,48 +179,7 @@ def _database(session: Session, text: bytes, message: bytes) -> int:
     return number
 
 
-# persistence: everything acknowledged is stored already, so SAVE only syncs
-
-
-@command("SAVE", "admin noscript no_async_loading no_multi")
-def save(session: Session) -> Reply:
-    """Put everything on stable storage, then answer."""
-    session.server.dispatcher.pipelines.await_answer(session)
-    _save(session.server, lambda failure: session.answer_later(failure or OK))
-    return NO_REPLY
-
-
-@command("BGSAVE [SCHEDULE]", "admin noscript no_async_loading")
-def bgsave(session: Session, *mode: bytes) -> Reply:
-    """Refuse: there are no snapshots."""
-    if len(mode) > 1 or (mode and mode[0].upper() != b"SCHEDULE"):
-        raise errors.syntax()
-    raise CommandError(errors.NO_SNAPSHOTS)
-
-
-@command("BGREWRITEAOF", "admin noscript no_async_loading")
-def bgrewriteaof(session: Session) -> Reply:
-    """Refuse: there is no append only file."""
-    raise CommandError(errors.NO_REWRITE_OF_LOG)
-
-
-@command(
-    "LASTSAVE", "loading stale fast", categories="admin dangerous", tips="nondeterministic_output"
-)
-def lastsave(session: Session) -> int:
-    """Return when SAVE last ended, or the start."""
-    return session.server.last_save
-
-
-def _save(server: "Server", done: Callable[[CommandError | None], None]) -> None:
-    """As `_sync`, and remembered as a save."""
-
-    def saved(failure: CommandError | None) -> None:
-        if failure is None:
-            server.last_save = int(time.time())
-        done(failure)
-
-    _sync(server, saved)
+# stable storage, and the end
 
 
 def _sync(server: "Server", done: Callable[[CommandError | None], None]) -> None:
@@ -254,8 +209,29 @@ def shutdown(session: Session, *arguments: bytes) -> Reply:
         if len(arguments) > 1:
             raise errors.syntax()
         raise CommandError(errors.NO_SHUTDOWN)
-    session.server.stop(ends_scripts=b"NOSAVE" in words)
+    if b"SAVE" in words:
+        session.server.dispatcher.pipelines.await_answer(session)
+        _save_and_stop(session, is_forced=b"FORCE" in words)
+    else:
+        session.server.stop(ends_scripts=b"NOSAVE" in words)
     return NO_REPLY
+
+
+def _save_and_stop(session: Session, *, is_forced: bool) -> None:
+    """Write a dump of everything, then end; if there is none, go on unless that is forced."""
+    server = session.server
+
+    def done(failure: str) -> None:
+        if failure and not is_forced:
+            session.answer_later(CommandError(errors.NO_SHUTDOWN_WITHOUT_SAVE))
+        else:
+            server.dispatcher.pipelines.answered(session)
+            server.stop()
+
+    if server.saving.is_running:
+        server.saving.when_ended(lambda _: _save_and_stop(session, is_forced=is_forced))
+    else:
+        server.saving.start(done)
 
 
 # modules: none can be loaded

@@ -8,7 +8,7 @@ from stratakv.encodings.types.shared import member_rows
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, Args, integer, ranged
 from stratakv.proxy.arguments.scanning import parse_cursor, read_scan_options
-from stratakv.proxy.commands import streaks
+from stratakv.proxy.commands import effects, streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Members, Reply, Stream
 
@@ -56,7 +56,11 @@ def smismember(txn: Txn, key: bytes, *candidates: bytes) -> list[int]:
 
 
 @command(
-    "SPOP key [count]", "write fast", tips="nondeterministic_output", key_flags="RW access delete"
+    "SPOP key [count]",
+    "write fast",
+    tips="nondeterministic_output",
+    key_flags="RW access delete",
+    effect=effects.of_spop,
 )
 def spop(txn: Txn, key: bytes, *words: bytes) -> Reply:
     """Take out random members and return them."""

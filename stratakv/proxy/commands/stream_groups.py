@@ -21,6 +21,7 @@ from stratakv.proxy.arguments.stream_options import (
     strict_id,
 )
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status
@@ -252,6 +253,7 @@ def _group(txn: Txn, key: bytes, name: bytes) -> tuple[Meta, Group]:
     tips="nondeterministic_output",
     key_flags="RW update",
     since="5.0.0",
+    effect=effects.of_xclaim,
 )
 def xclaim(
     txn: Txn, key: bytes, name: bytes, consumer: bytes, min_idle: bytes, *arguments: bytes
@@ -311,6 +313,7 @@ def _claim_options(args: Args, consumer: bytes, min_idle_ms: int, now_ms: int) -
     tips="nondeterministic_output",
     key_flags="RW delete",
     since="6.2.0",
+    effect=effects.of_xautoclaim,
 )
 def xautoclaim(
     txn: Txn,

@@ -24,6 +24,7 @@ from stratakv.proxy.arguments.stream_options import (
     stream_keys,
     strict_id,
 )
+from stratakv.proxy.commands import effects
 from stratakv.proxy.commands.streams import entries
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.keyspecs import KeySpec
@@ -94,6 +95,7 @@ def _has_after(txn: Txn, meta: Meta, number: int) -> bool:
     key_specs=_after_streams(4),
     arity=-7,
     since="5.0.0",
+    effect=effects.of_xreadgroup,
 )
 def xreadgroup(txn: Txn, *arguments: bytes) -> Reply:
     """Return entries that no consumer of a group has read, or those that are pending with one."""

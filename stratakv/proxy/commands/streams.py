@@ -14,6 +14,7 @@ from stratakv.proxy.arguments.stream_options import (
     new_id,
     strict_id,
 )
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply, Status, Stream
 
@@ -28,6 +29,7 @@ command = CommandGroup("stream").command
     key_notes="may trim as well as add",
     key_flags="RW update",
     since="5.0.0",
+    effect=effects.of_xadd,
 )
 def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
     """Add an entry to a stream."""
@@ -46,7 +48,8 @@ def xadd(txn: Txn, key: bytes, *arguments: bytes) -> bytes | None:
             continue
         wanted, open_sequence = new_id(args.take())
         break
-    trim = options.finish(txn.keyspace.limits.stream_node_entries, required=False)
+    entries_of_node = txn.keyspace.limits.stream_node_entries
+    trim = options.finish(entries_of_node, required=False, follows=txn.follows)
     fields = args.rest()
     if len(fields) < 2 or len(fields) % 2:
         raise errors.wrong_arity("xadd")
@@ -131,6 +134,7 @@ def xdel(txn: Txn, key: bytes, *ids: bytes) -> int:
     tips="nondeterministic_output",
     key_flags="RW delete",
     since="5.0.0",
+    effect=effects.of_xtrim,
 )
 def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
     """Delete the first entries of a stream."""
@@ -139,7 +143,8 @@ def xtrim(txn: Txn, key: bytes, *arguments: bytes) -> int:
     while options.accept(args):
         pass
     args.finish()
-    trim = options.finish(txn.keyspace.limits.stream_node_entries, required=True)
+    entries_of_node = txn.keyspace.limits.stream_node_entries
+    trim = options.finish(entries_of_node, required=True, follows=txn.follows)
     assert trim is not None
     return streams.trim(txn, key, trim)
 

@@ -11,7 +11,7 @@ from stratakv.encodings.types.strings import lcs, strings
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MIN, Args, integer
 from stratakv.proxy.arguments.expiry import EXPIRE_OPTIONS, absolute_ms, parse_options
-from stratakv.proxy.commands import streaks
+from stratakv.proxy.commands import effects, streaks
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Stream
 
@@ -45,6 +45,7 @@ def _set_key_flags(request: Sequence[bytes]) -> str:
     key_flags_finder=_set_key_flags,
     key_notes="reads the key only with GET",
     streak=streaks.set_,
+    effect=effects.of_set,
 )
 def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
     """Set the value of a string, replacing what the key held."""
@@ -83,14 +84,26 @@ def setnx(txn: Txn, key: bytes, value: bytes) -> int:
     return int(strings.assign_if(txn, key, value, exists=False))
 
 
-@command("SETEX key seconds value", "write denyoom", key_flags="OW update", since="2.0.0")
+@command(
+    "SETEX key seconds value",
+    "write denyoom",
+    key_flags="OW update",
+    since="2.0.0",
+    effect=effects.of_setex,
+)
 def setex(txn: Txn, key: bytes, seconds: bytes, value: bytes) -> Reply:
     """Set the value and the time to live of a string, in seconds."""
     strings.store(txn, key, value, absolute_ms(txn, b"EX", integer(seconds), "setex"))
     return OK
 
 
-@command("PSETEX key milliseconds value", "write denyoom", key_flags="OW update", since="2.6.0")
+@command(
+    "PSETEX key milliseconds value",
+    "write denyoom",
+    key_flags="OW update",
+    since="2.6.0",
+    effect=effects.of_setex,
+)
 def psetex(txn: Txn, key: bytes, milliseconds: bytes, value: bytes) -> Reply:
     """Set the value and the time to live of a string, in milliseconds."""
     strings.store(txn, key, value, absolute_ms(txn, b"PX", integer(milliseconds), "psetex"))
@@ -103,7 +116,13 @@ def getset(txn: Txn, key: bytes, value: bytes) -> Reply:
     return strings.exchange(txn, key, value)
 
 
-@command("GETDEL key", "write fast", key_flags="RW access delete", since="6.2.0")
+@command(
+    "GETDEL key",
+    "write fast",
+    key_flags="RW access delete",
+    since="6.2.0",
+    effect=effects.of_getdel,
+)
 def getdel(txn: Txn, key: bytes) -> Reply:
     """Return the value of a string and delete the key."""
     return strings.take(txn, key)
@@ -115,6 +134,7 @@ def getdel(txn: Txn, key: bytes) -> Reply:
     "write fast",
     key_notes="changes the time to live",
     since="6.2.0",
+    effect=effects.of_expire,
 )
 def getex(txn: Txn, key: bytes, *words: bytes) -> Reply:
     """Return the value of a string and change its time to live."""
@@ -196,7 +216,9 @@ def decrby(txn: Txn, key: bytes, decrement: bytes) -> int:
     return strings.increment(txn, key, -amount)
 
 
-@command("INCRBYFLOAT key increment", "write denyoom fast", since="2.6.0")
+@command(
+    "INCRBYFLOAT key increment", "write denyoom fast", since="2.6.0", effect=effects.of_incrbyfloat
+)
 def incrbyfloat(txn: Txn, key: bytes, increment: bytes) -> bytes:
     """Add to the floating point value of a key."""
     return strings.increment_float(txn, key, increment)

@@ -15,6 +15,7 @@ from stratakv.proxy.arguments import scanning
 from stratakv.proxy.arguments.args import INT64_MAX, Args, ranged
 from stratakv.proxy.arguments.pop_options import EXTREMES, MAX, pop_options
 from stratakv.proxy.arguments.zset_options import add_options, listing
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Pairs, Reply
 
@@ -138,6 +139,7 @@ def _pop(txn: Txn, key: bytes, count: Sequence[bytes], *, highest: bool) -> Repl
     "write movablekeys",
     key_flags="RW access delete",
     since="7.0.0",
+    effect=effects.of_zmpop,
 )
 def zmpop(txn: Txn, *arguments: bytes) -> Reply:
     """Remove and return members from the first sorted set that is not empty."""

@@ -3,4 +3,5 @@
     settings     our options while running
     redis_names  Redis's names beside our own
     value_kinds  the kinds of values
+    rewriting    CONFIG REWRITE
 """

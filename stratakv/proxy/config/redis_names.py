@@ -92,7 +92,7 @@ HIDDEN: Final = {
 
 FIXED: Final[dict[str, Fixed]] = {
     **_fixed(
-        "there are no snapshots: every write is in the store before its reply, and the option"
+        "no dump is written by itself: every write is in the store before its reply, and the option"
         " durability says when it is synced",
         save=("", save_points),
         stop_writes_on_bgsave_error=_TRUTH,
@@ -146,29 +146,20 @@ FIXED: Final[dict[str, Fixed]] = {
         dynamic_hz=_TRUTH,
     ),
     **_fixed(
-        "there is no replication",
-        min_replicas_to_write=("0", _NATURAL),
-        min_replicas_max_lag=("10", _NATURAL),
-        repl_timeout=("60", integer(1, INT_MAX)),
-        repl_backlog_size=("1048576", memory(1)),
-        repl_backlog_ttl=("3600", _COUNTS),
+        "a full sync is made from a snapshot and streamed, and loaded beside what is served",
         repl_disable_tcp_nodelay=_FALSEHOOD,
-        repl_diskless_load=("disabled", one_of("disabled", "on-empty-db", "swapdb")),
+        repl_diskless_load=("swapdb", one_of("disabled", "on-empty-db", "swapdb")),
         repl_diskless_sync=_TRUTH,
-        repl_diskless_sync_delay=("5", _NATURAL),
+        repl_diskless_sync_delay=("0", _NATURAL),
         repl_diskless_sync_max_replicas=("0", _NATURAL),
-        repl_ping_replica_period=("10", integer(1, INT_MAX)),
-        replica_announce_ip=("", str),
-        replica_announce_port=("0", integer(0, 65535)),
+    ),
+    **_fixed(
+        "a replica announces itself, never drops what its master has written, and keeps its data in"
+        " the store alone",
         replica_announced=_TRUTH,
         replica_ignore_disk_write_errors=_FALSEHOOD,
         replica_ignore_maxmemory=_TRUTH,
-        replica_priority=("100", _NATURAL),
-        replica_read_only=_TRUTH,
-        replica_serve_stale_data=_TRUTH,
         propagation_error_behavior=("ignore", one_of("ignore", "panic", "panic-on-replicas")),
-        masterauth=("", str),
-        masteruser=("", str),
         bind_source_addr=("", str),
     ),
     **_fixed("client tracking does not exist here", tracking_table_max_keys=("1000000", _COUNTS)),
@@ -204,7 +195,6 @@ FACTS: Final = {
     "io-threads": "1",
     "logfile": "",
     "pidfile": "",
-    "replicaof": "",
     "supervised": "no",
     "tls-port": "0",
     "aclfile": "",

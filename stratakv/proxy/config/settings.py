@@ -49,12 +49,31 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "latency-monitor-threshold": integer(0, LONG_MAX),
     "busy-reply-threshold": integer(0, INT_MAX),
     "requirepass": str,
+    "masteruser": str,
+    "masterauth": str,
+    "replica-read-only": lambda text: yes_no(text) == "yes",
+    "replica-serve-stale-data": lambda text: yes_no(text) == "yes",
+    "replica-priority": integer(0, INT_MAX),
+    "replica-announce-ip": str,
+    "replica-announce-port": integer(0, 65535),
+    "repl-timeout": integer(1, INT_MAX),
+    "repl-ping-replica-period": integer(1, INT_MAX),
+    "repl-backlog-size": memory(1),
+    "repl-backlog-ttl": integer(0, LONG_MAX),
+    "min-replicas-to-write": integer(0, INT_MAX),
+    "min-replicas-max-lag": integer(0, INT_MAX),
     "protected-mode": lambda text: yes_no(text) == "yes",
     "notify-keyspace-events": event_classes,
 }
 """Options of ours that Redis has as well, with Redis's own limits."""
 
-_IMMUTABLE_IN_REDIS: Final = {"databases", "tcp-backlog", "unixsocket", "unixsocketperm"}
+_IMMUTABLE_IN_REDIS: Final = {
+    "databases",
+    "replicaof",
+    "tcp-backlog",
+    "unixsocket",
+    "unixsocketperm",
+}
 
 _KEPT: Final = {**FOLLOWED, **SATISFIED}
 
@@ -129,6 +148,8 @@ class Settings:
         self._effects = effects
         self._own = declared_options.declared()
         self._kept = {name: default for name, (default, _) in _KEPT.items()}
+        self._at_start = {name: self.show(name) for name in self._own}
+        self._touched: set[str] = set()
         self.append_only = False
         self.append_fsync = "everysec"
         """What `appendonly yes` makes of the durability."""
@@ -152,7 +173,13 @@ class Settings:
             return _VIEWS[name].show(self)
         if name in FIXED:
             return FIXED[name].value
-        return self._kept.get(name, FACTS.get(name, "dump.rdb"))
+        return self._kept[name] if name in self._kept else FACTS[name]
+
+    def changed(self) -> dict[str, str]:
+        """The options that have, or have had, another value than at the start, as texts."""
+        now = {name: self.show(name) for name in self._own}
+        self._touched.update(name for name in now if now[name] != self._at_start[name])
+        return {name: now[name] for name in now if name in self._touched}
 
     def matching(self, pattern: str) -> dict[str, str]:
         """Names and values; a name without wildcards comes back as it was spelt."""

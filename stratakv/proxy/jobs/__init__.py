@@ -2,5 +2,6 @@
 
     housekeeping  expiry, reclaiming, syncing, idle clients
     reencode_job  moving many keys to another encode-version
+    saving        dumps that Redis loads: SAVE and BGSAVE
     tier_control  connecting and exchanging the Redis tier
 """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from stratakv.encodings.keyspace.locks import claim
 from stratakv.encodings.upkeep.reclaim import Compaction, Reclaimer
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
-from stratakv.proxy.clients.session import SUBSCRIBED
+from stratakv.proxy.clients.session import FROM_MASTER, REPLICA, SUBSCRIBED
 from stratakv.proxy.table.registry import every_command
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class Housekeeper:
             server.keyspace, is_locked=self._is_locked, executor=server.store.threads
         )
         self.active_expire = True
+        self.is_follower = False
+        """Whether a master tells what is expired."""
         self._stopped = False
         self._synced_rows = 0
         self._syncing = Chore(server, logging.ERROR, "cannot sync the log")
@@ -150,6 +152,7 @@ class Housekeeper:
         self._server.output_limits.check_again()
         self._sync_every_second()
         self._server.tier_control.check()
+        self._server.replication.tick()
         self._free_leftovers()
         self._tidy()
 
@@ -198,7 +201,8 @@ class Housekeeper:
         if not guards.refusal or guards.deletes_only:
             server.turns.begin_background()
             more = self.reclaimer.work(
-                time.perf_counter() + SLICE_SECONDS, expire=self.active_expire
+                time.perf_counter() + SLICE_SECONDS,
+                expire=self.active_expire and not self.is_follower,
             )
             server.stats.expired_keys = self.reclaimer.expiry.expired_keys
             server.stats.reclaimed_rows = self.reclaimer.reclaimed_rows
@@ -315,7 +319,7 @@ class Housekeeper:
             return
         oldest = time.monotonic() - timeout
         for session in list(self._server.sessions.values()):
-            spared = session.waiting or session.guards & SUBSCRIBED
+            spared = session.waiting or session.guards & (SUBSCRIBED | REPLICA | FROM_MASTER)
             if session.last_active < oldest and not spared:
                 session.closing = True
                 session.connection.close()

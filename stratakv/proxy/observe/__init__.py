@@ -5,6 +5,7 @@
     memory      own and mapped memory
     info        INFO
     tier_info   INFO's section Cache
+    replication_info  the same of replication
     metrics     the HTTP port
     exposition  the page for Prometheus, in slices
     collectors  what is on it

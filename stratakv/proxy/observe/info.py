@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv import REDIS_VERSION, __version__, build
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.upkeep.expiry_times import average_ttl_ms
-from stratakv.proxy.observe import tier_info
+from stratakv.proxy.observe import replication_info, tier_info
 from stratakv.proxy.observe.memory import MemoryUse
 from stratakv.proxy.table.registry import TABLE, Command
 
@@ -156,16 +156,21 @@ def mem_clients(server: "Server") -> int:
 
 def _persistence(server: "Server") -> Fields:
     failing = bool(server.dispatcher.guards.refusal)
+    saving = server.saving
     return {
         "loading": 0,
         "async_loading": 0,
-        "rdb_changes_since_last_save": len(server.store.pending),
-        "rdb_bgsave_in_progress": 0,
-        "rdb_last_save_time": server.last_save,
-        "rdb_last_bgsave_status": "err" if failing else "ok",
-        "rdb_last_bgsave_time_sec": -1,
-        "rdb_current_bgsave_time_sec": -1,
+        "rdb_changes_since_last_save": saving.changes,
+        "rdb_bgsave_in_progress": int(saving.is_running),
+        "rdb_last_save_time": saving.last_save,
+        "rdb_last_bgsave_status": "err" if failing or saving.failure else "ok",
+        "rdb_last_bgsave_error": saving.failure,
+        "rdb_last_bgsave_time_sec": saving.last_seconds,
+        "rdb_current_bgsave_time_sec": saving.current_seconds,
+        "rdb_saves": saving.saves,
         "rdb_last_cow_size": 0,
+        "rdb_last_load_keys_expired": 0,
+        "rdb_last_load_keys_loaded": 0,
         "aof_enabled": int(server.settings.show("appendonly") == "yes"),
         "aof_rewrite_in_progress": 0,
         "aof_rewrite_scheduled": 0,
@@ -192,7 +197,9 @@ def _stats(server: "Server") -> Fields:
         "instantaneous_input_kbps": f"{bytes_in / 1024:.2f}",
         "instantaneous_output_kbps": f"{bytes_out / 1024:.2f}",
         "rejected_connections": stats.rejected_connections,
-        **dict.fromkeys(("sync_full", "sync_partial_ok", "sync_partial_err"), 0),
+        "sync_full": server.replication.full_syncs,
+        "sync_partial_ok": server.replication.partial_syncs,
+        "sync_partial_err": server.replication.refused_syncs,
         "expired_subkeys": server.keyspace.expired_fields,
         "expired_keys": stats.expired_keys,
         "expired_stale_perc": "0.00",
@@ -218,22 +225,6 @@ def _looks_up(entry: Command) -> bool:
     """Whether the command counts for the hits and misses: readers do, and writers that read."""
     reads = "readonly" in entry.flags or entry.name in ("getset", "getdel", "getex")
     return reads and entry.touches_keys
-
-
-def _replication(server: "Server") -> Fields:
-    return {
-        "role": "master",
-        "connected_slaves": 0,
-        "master_failover_state": "no-failover",
-        "master_replid": server.run_id,
-        "master_replid2": "0" * 40,
-        "master_repl_offset": 0,
-        "second_repl_offset": -1,
-        "repl_backlog_active": 0,
-        "repl_backlog_size": server.settings.show("repl-backlog-size"),
-        "repl_backlog_first_byte_offset": 0,
-        "repl_backlog_histlen": 0,
-    }
 
 
 def _cpu(server: "Server") -> Fields:
@@ -375,7 +366,7 @@ _SECTIONS: Final[dict[str, tuple[str, Callable[["Server"], Fields]]]] = {
     "memory": ("Memory", _memory),
     "persistence": ("Persistence", _persistence),
     "stats": ("Stats", _stats),
-    "replication": ("Replication", _replication),
+    "replication": ("Replication", replication_info.fields),
     "cpu": ("CPU", _cpu),
     "modules": ("Modules", _modules),
     "commandstats": ("Commandstats", _commandstats),

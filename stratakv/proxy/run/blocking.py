@@ -32,10 +32,11 @@ _SAME: Final = object()
 class WouldBlock(Exception):
     """There is nothing at the keys: wait for them. `seconds` of 0 is for ever.
 
-    `nothing` is the reply when the time is over. Inside MULTI and scripts, which never wait, it is
-    `denied`, or `nothing` if that is not given. `serve` answers for a key that has changed, and
-    raises WouldBlock to go on waiting; without it the handler runs again. `request` is what to run
-    should the command begin anew, if not the request itself. `minds_loss`: it is also to be asked
+    `nothing` is the reply when the time is over, or what makes it then. Inside MULTI and scripts,
+    which never wait, it is `denied`, or `nothing` if that is not given. `serve` answers for a key
+    that has changed, and raises WouldBlock to go on waiting; without it the handler runs again.
+    `request` is what to run should the command begin anew, if not the request itself.
+    `minds_loss`: it is also to be asked
     when the key is gone.
     """
 
@@ -90,6 +91,10 @@ class Blocked:
         self.nothing = reason.nothing
         self.serve = reason.serve
         self.timer: Any = None
+
+    def default(self) -> Reply:
+        """The reply when the time is over."""
+        return self.nothing() if callable(self.nothing) else self.nothing
 
 
 class BlockedClients:
@@ -180,7 +185,11 @@ class BlockedClients:
             blocked.timer.cancel()
 
     def _time_out(self, blocked: Blocked) -> None:
-        self.release(blocked, blocked.nothing)
+        self.release(blocked, blocked.default())
+
+    def all(self) -> list[Blocked]:
+        """All that wait."""
+        return list(self._by_session.values())
 
     def release(self, blocked: Blocked, reply: Reply) -> None:
         """End a wait with that reply; the client goes on after the command that runs now."""
@@ -199,7 +208,7 @@ class BlockedClients:
         blocked = self.find(session)
         if blocked is None:
             return False
-        reply = blocked.nothing
+        reply = blocked.default()
         if with_error:
             reply = session.server.dispatcher.running.failed(blocked.entry, _UNBLOCKED)
         self.release(blocked, reply)

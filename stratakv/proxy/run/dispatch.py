@@ -24,6 +24,7 @@ from stratakv import errors
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered, Unranked
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import (
+    FROM_MASTER,
     MONITORING,
     MUST_AUTHENTICATE,
     SUBSCRIBED,
@@ -33,7 +34,9 @@ from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.cache_reads import CacheRead
 from stratakv.proxy.run.guards import (
+    FOLLOWING,
     LOCKED,
+    LONELY,
     PAUSED,
     READ_ONLY,
     READY,
@@ -57,6 +60,8 @@ log = logging.getLogger("stratakv")
 
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
+UNEQUAL: Final = READ_ONLY | FOLLOWING | LONELY
+"""Guards for which some commands are refused and others run."""
 KNOWN_SPELLINGS: Final = 4096
 STREAK_TRIES: Final = 8
 """Commands of a pipeline that no streak could serve, before none is asked any more."""
@@ -169,6 +174,9 @@ class Dispatcher:
                     else:
                         value = entry.handler(txn, *request[1:])
                     if txn.metas or (entry.is_write and (txn.rows or txn.siblings)):
+                        if txn.keyspace.replicates:
+                            entry.tell(txn, request, value)
+                            session.has_written = True
                         txn.apply()
                         session.marks.append(len(out))
                     elif txn.later:
@@ -287,8 +295,8 @@ class Dispatcher:
         if self.guards.bits & READY:
             self.unblocking.serve()
         guards = self.guards.bits
-        failure = self._refusal(session, entry) if (session.guards or guards & READ_ONLY) else None
-        if failure is None and self.lock_waits.busy:
+        failure = self._refusal(session, entry) if (session.guards or guards & UNEQUAL) else None
+        if failure is None and self.lock_waits.busy and not session.guards & FROM_MASTER:
             failure = self.lock_waits.busy_refusal(session, entry, request)
         if failure is None and self._must_wait(session, entry, request):
             return False
@@ -311,6 +319,10 @@ class Dispatcher:
             return CommandError(errors.MONITOR_AND_KEYS)
         if self.guards.refuses_now(session, entry):
             return errors.misconf(self.guards.refusal, for_good=self.guards.refused_for_good)
+        if self.guards.bits & (FOLLOWING | LONELY):
+            failure = self.guards.refuses_as_replica(session, entry)
+            if failure is not None:
+                return failure
         if session.guards & SUBSCRIBED and not session.resp3 and "subscriber" not in entry.traits:
             return errors.subscriber_only(entry.name)
         return None
@@ -347,7 +359,7 @@ class Dispatcher:
             resume()
 
         wanted = claim_of(session, entry, request)
-        may_refuse = not self.is_parked(session)
+        may_refuse = not self.is_parked(session) and not session.guards & FROM_MASTER
         return self.lock_waits.until_free(session, wanted, resume, refuse if may_refuse else None)
 
     @property

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from stratakv.errors import StoreDamaged, StoreUnavailable
-from stratakv.proxy.clients.session import Session
+from stratakv import errors
+from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
+from stratakv.proxy.clients.session import FROM_MASTER, Session
 from stratakv.proxy.observe.stats import monitor_line
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
@@ -24,6 +25,10 @@ READ_ONLY: Final = 8
 """The store refuses writes."""
 READY: Final = 16
 """A key has changed that a blocked client waits for."""
+FOLLOWING: Final = 32
+"""The server is a replica."""
+LONELY: Final = 64
+"""There are fewer replicas than writes need (min-replicas-to-write)."""
 
 
 class Guards:
@@ -41,6 +46,10 @@ class Guards:
         """Whether it will go on to refuse them: it is damaged."""
         self.deletes_only = False
         """Whether it refuses only those that may grow: the disk is full."""
+        self.read_only_replica = True
+        """Whether a replica refuses what its clients write."""
+        self.is_stale = False
+        """Whether a replica without its master refuses to answer."""
         self._monitors: list[Session] = []
         self._paused: list[Session] = []
         self._paused_until = 0.0
@@ -114,6 +123,18 @@ class Guards:
         if session.transaction is not None and "final" in entry.traits:
             return any(self.refuses(queued) for queued, _ in session.transaction.queue)
         return self.refuses(entry)
+
+    def refuses_as_replica(self, session: Session, entry: Command) -> CommandError | None:
+        """Why a command may not run because of the server's place among others, if so."""
+        if session.guards & FROM_MASTER:
+            return None
+        if entry.is_write and self.bits & LONELY and not self.bits & FOLLOWING:
+            return CommandError(errors.NO_REPLICAS)
+        if entry.is_write and self.bits & FOLLOWING and self.read_only_replica:
+            return CommandError(errors.READ_ONLY_REPLICA)
+        if self.is_stale and self.bits & FOLLOWING and "stale" not in entry.flags:
+            return CommandError(errors.MASTER_DOWN)
+        return None
 
     def check_room(self) -> None:
         """Raise the store's reason if it refuses writes that need room."""

@@ -50,6 +50,9 @@ class Invariants:
     def _check_keyspace(self) -> None:
         server = self._server
         invariants.check_txns(server.txns)
+        for session in server.sessions.values():
+            if session.txns is not server.txns:
+                invariants.check_txns(session.txns)
         self._turns += 1
         if not self._turns % READING_EVERY:
             server.store.check_invariants()
@@ -64,6 +67,7 @@ class Invariants:
         owned = server.dispatcher.long_commands.locks()
         if server.reencoding is not None and server.reencoding.lock is not None:
             owned.add(server.reencoding.lock)
+        owned |= server.replication.locks()
         held = server.dispatcher.lock_waits.locks.held
         assert owned == set(held), "long commands 5: a lock is held by nobody who runs"
 

@@ -20,7 +20,7 @@ from stratakv.encodings.keyspace.locks import EVERYTHING, Lock
 from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
 from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.errors import CommandError
-from stratakv.proxy.clients.session import MUTED, Session
+from stratakv.proxy.clients.session import FROM_MASTER, MUTED, Session
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import READY, WATCHED
 from stratakv.proxy.run.lock_waits import claim_of
@@ -58,6 +58,10 @@ class LongCommands:
         wanted = EVERYTHING if widely else claim_of(session, entry, request)
         if not wanted:
             self._begin(session, entry, request, None)
+            return
+
+        if session.guards & FROM_MASTER:
+            self._lock_waits.locks.acquire(wanted, partial(self._begin, session, entry, request))
             return
 
         def refuse(failure: CommandError) -> None:
@@ -139,8 +143,15 @@ class LongCommand:
     def run(self) -> None:
         """Work to the end; whatever happens, the lock is given back and the client goes on."""
         started = perf_counter()
-        keyspace = self.session.txn.keyspace
-        work = LongWork(self._slices, self._dispatcher.guards, keyspace, self.session.txn.db)
+        txn = self.session.txn
+        keyspace = txn.keyspace
+        work = LongWork(
+            self._slices,
+            self._dispatcher.guards,
+            keyspace,
+            txn.db,
+            follows=txn.clock if txn.follows else None,
+        )
         self.session.lock = self.lock
         try:
             self._answer(work)
@@ -175,7 +186,7 @@ class LongCommand:
             value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
         finally:
             session.renew = None
-            session.txn = session.server.txns[session.txn.db.index]
+            session.txn = session.txns[session.txn.db.index]
         # Others need not wait until the client has read its reply.
         self._dispatcher.long_commands.unlock(self)
         if session.guards & MUTED:

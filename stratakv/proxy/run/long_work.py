@@ -6,6 +6,7 @@ moving of keys to another encode-version.
 
 from collections.abc import Callable
 
+from stratakv.clock import Clock
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.long_txn import LongTxn
@@ -22,11 +23,19 @@ class LongWork:
     """
 
     def __init__(
-        self, slices: Slices, guards: Guards, keyspace: Keyspace, database: Database
+        self,
+        slices: Slices,
+        guards: Guards,
+        keyspace: Keyspace,
+        database: Database,
+        *,
+        follows: Clock | None = None,
     ) -> None:
         self._slices = slices
         self._guards = guards
         self._keyspace = keyspace
+        self._follows = follows
+        """The clock of what comes from a master."""
         self._has_parts = False
         self._open(database)
 
@@ -34,6 +43,8 @@ class LongWork:
         keyspace = self._keyspace
         self._snapshot = keyspace.store.snapshot()
         self.txn = LongTxn(keyspace, database, self._snapshot, self._slices.pause, self._write_rows)
+        if self._follows is not None:
+            self.txn.follow(self._follows)
 
     def publish(self) -> None:
         """Commit the writes by themselves, and wait until they are in the engine and the tier.
@@ -59,6 +70,7 @@ class LongWork:
     def renew(self) -> LongTxn:
         """Publish what is written so far, and go on over what there is then, in another Txn."""
         if self.txn.changed:
+            self.txn.follows = False  # the unit has not come to its end
             self.publish()
         self._has_parts = True
         database = self.txn.db
@@ -78,19 +90,23 @@ class LongWork:
         self._wait_for_store(lambda done: store.submit(rows, done))
 
     def _wait_for_store(self, submit: Callable[[Done], None]) -> None:
-        """Sleep until a batch is written; raises what it was refused with."""
-        outcome: list[StoreUnavailable | None] = []
+        wait_for_store(self._slices, submit)
 
-        def subscribe(resume: Callable[[], None]) -> None:
-            def done(error: StoreUnavailable | None) -> None:
-                outcome.append(error)
-                resume()
 
-            submit(done)
+def wait_for_store(slices: Slices, submit: Callable[[Done], None]) -> None:
+    """From within work: sleep until a batch is written; raises what it was refused with."""
+    outcome: list[StoreUnavailable | None] = []
 
-        self._slices.wait(subscribe)
-        if outcome[0] is not None:
-            raise outcome[0]
+    def subscribe(resume: Callable[[], None]) -> None:
+        def done(error: StoreUnavailable | None) -> None:
+            outcome.append(error)
+            resume()
+
+        submit(done)
+
+    slices.wait(subscribe)
+    if outcome[0] is not None:
+        raise outcome[0]
 
 
 def _ignore(error: StoreUnavailable | None) -> None:

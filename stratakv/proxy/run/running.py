@@ -73,10 +73,14 @@ class Running:
             value = invoke(session, entry, request) if serve is None else serve()
             if work is not None:
                 if work.has_changes:
+                    self._tell(session, entry, request, value)
                     work.publish()
             elif txn.changed:
+                self._tell(session, entry, request, value)
                 txn.apply()
                 session.mark_write()
+            elif txn.effects is not None:
+                txn.effects = None  # a unit that has written nothing
         except (TooLong, WouldBlock):
             (txn if work is None else work.txn).discard()
             raise
@@ -86,6 +90,20 @@ class Running:
         if work is None and _sees_keys(entry):
             session.needs_commit = True
         return value
+
+    def _tell(self, session: Session, entry: Command, request: Request, value: Any) -> None:
+        """Let replicas know what a command has written, if anything.
+
+        What a long reader has found expired may be there again: it has locked nothing.
+        """
+        txn = session.txn
+        if not txn.keyspace.replicates:
+            return
+        if txn.is_long and session.lock is None:
+            txn.effects = None
+        elif txn.metas or txn.rows or txn.siblings or txn.is_long:
+            entry.tell(txn, request, value)
+            session.has_written = True
 
     def run_in_unit(
         self, session: Session, entry: Command, request: Request, source: str = ""
@@ -109,6 +127,8 @@ class Running:
             if _spoils_unit(entry, failure):
                 raise
             value = self.failed(entry, failure)
+        if session.txn.keyspace.replicates and not isinstance(value, CommandError):
+            entry.tell(session.txn, request, value)
         self.count(session, entry, request, perf_counter() - started)
         if self._guards.bits & WATCHED:
             self._guards.note(session, entry, request, shown, source)

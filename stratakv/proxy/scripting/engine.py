@@ -155,6 +155,12 @@ class Scripting:
                 self._libraries.add(self.read_library(None, code))
         return self._libraries
 
+    def forget_libraries(self) -> None:
+        """Those of the store have changed as a whole: they are loaded again when they are asked."""
+        if self._libraries is not None:
+            self._libraries.clear()
+            self._libraries = None
+
     def call(
         self,
         session: "Session",

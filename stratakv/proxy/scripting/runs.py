@@ -201,6 +201,7 @@ class Run(WorkMeter):
             guards = self.session.server.dispatcher.guards
             if guards.refuses(entry):
                 return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
+            return guards.refuses_as_replica(self.session, entry)
         return None
 
 

@@ -13,13 +13,14 @@ keys; one whose first is `session` works on the connection or the server.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import frexp
 from typing import Any, Final, TypeVar
 
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.keyspace.locks import EVERYTHING, NOTHING, Claim, claim
+from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.proxy.table import categories as acl
 from stratakv.proxy.table import keyspecs
@@ -28,6 +29,8 @@ from stratakv.proxy.table.keyspecs import KeySpec
 Handler = Callable[..., Any]
 Streak = Callable[[Any, list[list[bytes]], int], int]
 """(session, requests, place of the first) -> how many were served."""
+EffectFinder = Callable[[Txn, Sequence[bytes], Any], Iterable[Sequence[bytes]]]
+"""(txn, request, reply) -> the commands that give a replica what the request has written."""
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
 KeyFlagsFinder = Callable[[Sequence[bytes]], str]
 H = TypeVar("H", bound=Handler)
@@ -60,6 +63,7 @@ class Command:
         traits: str = "",
         constant: bytes | None = None,
         streak: Streak | None = None,
+        effect: EffectFinder | None = None,
     ) -> None:
         words = syntax.split()
         depth = 2 if _names_subcommand(words) else 1
@@ -77,6 +81,8 @@ class Command:
         self.handler = handler
         self.streak = streak
         """Serves runs of the command in a pipeline, if it can; see streaks.py."""
+        self.effect = effect
+        """What replicas are told instead of the request; see effects.py."""
         self.group = group
         """Redis's name of it."""
         self.since = since
@@ -107,6 +113,8 @@ class Command:
         self._touches_unnamed = not self.flags.isdisjoint(("write", "readonly")) or (
             "replicates" in self.traits and "unit" in self.traits
         )
+        self.is_told = "unit" not in self.traits and (self.is_write or "replicates" in self.traits)
+        """Whether replicas hear of it when it has written."""
         self.min_args = abs(self.arity)
         self.max_args = self.arity if self.arity > 0 else 1 << 30
         self.reset_stats()
@@ -143,6 +151,16 @@ class Command:
         if HITS.missed:
             self.missed += HITS.missed
             HITS.missed = 0
+
+    def tell(self, txn: Txn, request: Sequence[bytes], reply: Any) -> None:
+        """Let replicas know what a request has written. Requires: it is not applied yet."""
+        if not self.is_told:
+            return
+        if self.effect is None:
+            txn.tell(request)
+            return
+        for words in self.effect(txn, request, reply):
+            txn.tell(words)
 
     def find_keys(self, request: Sequence[bytes]) -> list[bytes]:
         """The keys that a request names. Requires: its arity is right."""

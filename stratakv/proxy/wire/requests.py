@@ -94,6 +94,11 @@ class RequestParser:
         self._gets = self._reader.gets
 
     @property
+    def is_between(self) -> bool:
+        """Whether what was received ends where a request does."""
+        return not self._strict.buffered
+
+    @property
     def unauthenticated(self) -> bool:
         """Whether the client has yet to authenticate."""
         return self._strict.unauthenticated

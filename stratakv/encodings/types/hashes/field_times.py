@@ -16,7 +16,7 @@ Invariants
    leave them out, and the reclaimer finds them by the `t#` rows.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -51,7 +51,7 @@ ALWAYS: Final = CONDITIONS[b""]
 def value(txn: Txn, meta: Meta, field: bytes) -> bytes | None:
     """The value of a field whose time has not passed. Requires: the hash has expire-times."""
     at_ms = _time_of(txn, meta, field)
-    if at_ms is not None and at_ms <= txn.now_ms:
+    if at_ms is not None and at_ms <= txn.horizon_ms:
         return None
     return txn.get(meta.sub + field)
 
@@ -75,14 +75,14 @@ def _shown_time(txn: Txn, meta: Meta, field: bytes) -> int:
     at_ms = _time_of(txn, meta, field)
     if at_ms is None:
         return NO_FIELD if txn.get(meta.sub + field) is None else NO_TIME
-    return at_ms if at_ms > txn.now_ms else NO_FIELD
+    return at_ms if at_ms > txn.horizon_ms else NO_FIELD
 
 
-def each_time(txn: Txn, meta: Meta) -> dict[bytes, int]:
-    """All expire-times by field, those that have passed included."""
+def each_time(txn: Txn, meta: Meta) -> Iterator[tuple[bytes, int]]:
+    """All fields that have an expire-time, in byte order, those whose time has passed included."""
     index = meta.index
-    found = txn.scan(index, end_of(index))
-    return {row[len(index) :]: int.from_bytes(raw, "big") for row, raw in found}
+    for row, raw in txn.scan(index, end_of(index)):
+        yield row[len(index) :], int.from_bytes(raw, "big")
 
 
 def first_ms(txn: Txn, meta: Meta) -> int | None:
@@ -128,7 +128,7 @@ def _expire_field(txn: Txn, meta: Meta, field: bytes, at_ms: int, condition: Con
     if not condition(old_ms, at_ms):
         return REFUSED
     _delete_time(txn, meta, field, old_ms)
-    if at_ms <= txn.now_ms:
+    if at_ms <= txn.horizon_ms:
         txn.delete(meta.sub + field)
         txn.note(meta, field)
         return DELETED
@@ -173,8 +173,8 @@ def prepare(
     """
     before = first_ms(txn, meta)
     gone = 0
-    if limit and before is not None and before <= txn.now_ms:
-        gone = _delete_due(txn, meta, limit)
+    if limit and before is not None and before <= txn.horizon_ms:
+        gone = _delete_due(txn, key, meta, limit)
     cleared = 0
     for field in fields:
         at_ms = _time_of(txn, meta, field)
@@ -190,27 +190,29 @@ def prepare(
     return txn.find(key)
 
 
-def _delete_due(txn: Txn, meta: Meta, limit: int) -> int:
+def _delete_due(txn: Txn, key: bytes, meta: Meta, limit: int) -> int:
     sub, index = meta.sub, meta.index
     skip = len(sub) + 8
-    gone = 0
+    gone: list[bytes] = []
     for row in list(_due_rows(txn, meta, limit)):
         field = row[skip:]
         txn.delete(row)
         txn.delete(index + field)
         txn.delete(sub + field)
-        gone += 1
-    _note_deleted(txn, meta, gone)
-    return gone
+        gone.append(field)
+    _note_deleted(txn, meta, len(gone))
+    if txn.keyspace.replicates and gone:
+        txn.tell_gone((b"HDEL", key, *gone))
+    return len(gone)
 
 
-def adopt(txn: Txn, key: bytes, found: Iterable[tuple[bytes, int]]) -> None:
-    """Give the fields of a hash that was just made their times."""
-    meta = txn.expect(key, HASH)
-    if meta is None:
-        return
-    for field, at_ms in found:
-        _put_time(txn, meta, field, at_ms)
+def give(txn: Txn, meta: Meta, field: bytes, at_ms: int) -> None:
+    """Give a field of a hash that is being made its time; `adopt` is to follow."""
+    _put_time(txn, meta, field, at_ms)
+
+
+def adopt(txn: Txn, key: bytes, meta: Meta) -> None:
+    """A hash was just made, and its fields given their times."""
     _reindex(txn, key, None, meta)
 
 
@@ -262,7 +264,7 @@ def _note_deleted(txn: Txn, meta: Meta, gone: int) -> None:
 
 def _due_rows(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:
     order = meta.order
-    return txn.scan_keys(order, order + U64.pack(txn.now_ms + 1), limit=limit)
+    return txn.scan_keys(order, order + U64.pack(txn.horizon_ms + 1), limit=limit)
 
 
 def _reindex(txn: Txn, key: bytes, before: int | None, old: Meta) -> None:

@@ -251,7 +251,7 @@ def find_and_expire(
     txn: Txn, key: bytes, at_ms: int, fields: Sequence[bytes]
 ) -> list[bytes | None]:
     """As `find_all`; the fields expire at that time, at once if it has passed."""
-    if at_ms <= txn.now_ms:
+    if at_ms <= txn.horizon_ms:
         return take(txn, key, fields)
     found = find_stored(txn, key, fields)
     field_times.expire(txn, key, at_ms, field_times.ALWAYS, fields)

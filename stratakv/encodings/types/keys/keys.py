@@ -67,7 +67,7 @@ def expire(txn: Txn, key: bytes, at_ms: int, conditions: frozenset[bytes]) -> bo
     meta = txn.find(key)
     if meta is None or not _may_expire(meta.expire_ms, at_ms, conditions):
         return False
-    if at_ms <= txn.now_ms:
+    if at_ms <= txn.horizon_ms:
         txn.erase(key)
     else:
         txn.save(key, strings.divided(txn, key, meta).with_expiry(at_ms))
@@ -153,7 +153,7 @@ def _due_keys(txn: Txn) -> set[bytes]:
     ns = txn.db.ns
     if not txn.db.expiring + txn.expiring_change:
         return set()
-    stop = rows.expiry_row(ns, txn.now_ms + 1, b"")
+    stop = rows.expiry_row(ns, txn.horizon_ms + 1, b"")
     found = txn.scan_keys(rows.EXPIRY + ns, stop)
     return {rows.parse_expiry_row(ns, row)[1] for row in found}
 
@@ -201,7 +201,7 @@ def _rows_from(txn: Txn, cursor: int, amount: int, total: int) -> Iterator[tuple
 
 
 def _is_shown(txn: Txn, meta: Meta, type_name: bytes | None) -> bool:
-    if NO_EXPIRY != meta.expire_ms <= txn.now_ms:
+    if NO_EXPIRY != meta.expire_ms <= txn.horizon_ms:
         return False
     return type_name is None or type_name == metas.NAMES[meta.type]
 

@@ -34,7 +34,7 @@ MEMBER_COST: Final = 50
 
 def begin(txn: Txn, key: bytes, type_: int, count: int) -> Meta:
     """A new incarnation that is about to get `count` members; blind ones do not say how many."""
-    encoding = txn.keyspace.encoding(txn.db, type_, key)
+    encoding = txn.encoding(type_, key)
     extra = count if FORMATS[type_][encoding].counted else None
     return txn.create(key, type_, extra, encoding=encoding)
 

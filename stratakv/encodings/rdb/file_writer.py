@@ -1,0 +1,173 @@
+"""A dump of all databases, as chunks that are made while they are taken. See files.py.
+
+It reads a snapshot, so whatever is written meanwhile is not in it, and holds no more than a chunk
+and what a scan has at hand. Keys whose time is over are left out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from stratakv import REDIS_VERSION
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.keyspace import Keyspace
+from stratakv.encodings.keyspace.long_txn import LongTxn, Pause
+from stratakv.encodings.keyspace.namespaces import names_in
+from stratakv.encodings.keyspace.zset_remote import opened
+from stratakv.encodings.layout import metas, rows
+from stratakv.encodings.layout.metas import NO_EXPIRY, Meta
+from stratakv.encodings.rdb import files, payloads, writer
+from stratakv.encodings.rdb.crc64 import crc64
+from stratakv.encodings.rdb.parts import encode_length, encode_string
+from stratakv.storage.contract import Reader
+from stratakv.storage.store import Overlay
+
+CHUNK_BYTES: Final = 1 << 16
+"""No chunk is larger."""
+
+Wanted = Callable[[int, bytes], bool]
+"""Whether a key of a database is to be in the dump."""
+
+
+def facts(now_ms: int, used_memory: int) -> dict[str, str]:
+    """What every dump tells of its server."""
+    return {
+        "redis-ver": REDIS_VERSION,
+        "redis-bits": "64",
+        "ctime": str(now_ms // 1000),
+        "used-mem": str(used_memory),
+    }
+
+
+def replication_facts(stream_db: int, replication_id: str, offset: int) -> dict[str, str]:
+    """What a replica needs to know to go on from a dump with the stream of commands."""
+    return {
+        "repl-stream-db": str(stream_db),
+        "repl-id": replication_id,
+        "repl-offset": str(offset),
+    }
+
+
+class FileWriter:
+    """Dumps what a snapshot holds. Requires: all that is to be in it has reached the engine.
+
+    `pause` is called every two milliseconds; it may switch to others. Who goes on after long, as
+    one who waits for a socket, need not say so: the time of waiting counts, and a pause follows.
+    """
+
+    def __init__(
+        self,
+        keyspace: Keyspace,
+        snapshot: Reader,
+        pause: Pause,
+        *,
+        told: Mapping[str, str],
+        wants: Wanted | None = None,
+    ) -> None:
+        self._keyspace = keyspace
+        self._snapshot = snapshot
+        self._pause = pause
+        self._told = told
+        self._wants = wants
+        self.keys = 0
+        """Keys written so far."""
+        self.total = 0
+        """Keys that there were when the snapshot was taken, whether they are wanted or not."""
+        self._databases = [
+            Database(index, ns)
+            for index, ns in enumerate(names_in(snapshot, len(keyspace.databases)))
+        ]
+        self._counts = [_counts(snapshot, database) for database in self._databases]
+        self.total = sum(live for live, _ in self._counts)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The dump from its first byte to its CRC."""
+        crc = 0
+        for chunk in _gathered(self._parts()):
+            crc = crc64(chunk, crc=crc)
+            yield chunk
+        yield crc.to_bytes(files.CRC_BYTES, "little")
+
+    def _parts(self) -> Iterator[bytes]:
+        yield files.MAGIC + b"%04d" % self._version()
+        for name, value in self._told.items():
+            yield bytes((files.AUX,)) + encode_string(name.encode()) + encode_string(value.encode())
+        for _, code in self._snapshot.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
+            yield bytes((files.LIBRARY,)) + encode_string(code)
+        for database, counts in zip(self._databases, self._counts, strict=True):
+            if counts[0]:
+                yield bytes((files.SELECT,)) + encode_length(database.index)
+                yield bytes((files.SIZES,)) + b"".join(map(encode_length, counts))
+                yield from self._keys_of(database)
+        yield bytes((files.END,))
+
+    def _version(self) -> int:
+        """That of Redis 7.0, unless fields of hashes have times, which it cannot read."""
+        for database in self._databases:
+            prefix = rows.FIELD_EXPIRY + database.ns
+            if any(islice(self._snapshot.scan_keys(prefix, rows.end_of(prefix)), 1)):
+                return payloads.FIELD_TIMES_VERSION
+        return payloads.VERSION
+
+    def _keys_of(self, database: Database) -> Iterator[bytes]:
+        txn = self._open(database)
+        ns = database.ns
+        prefix = rows.META + ns
+        for row, raw in txn.scan(prefix, rows.end_of(prefix)):
+            key = rows.key_of_meta_row(ns, row)
+            meta = metas.decode(row, len(ns), raw)
+            if self._is_wanted(database, key) and txn.expires_after(meta.expire_ms):
+                if meta.format.remote:
+                    yield from self._remote_key(database, key, meta)
+                else:
+                    yield from self._key(txn, key, meta)
+
+    def _open(self, database: Database) -> LongTxn:
+        return LongTxn(self._keyspace, database, self._snapshot, self._pause, _write_nothing)
+
+    def _is_wanted(self, database: Database, key: bytes) -> bool:
+        return self._wants is None or self._wants(database.index, key)
+
+    def _remote_key(self, database: Database, key: bytes, meta: Meta) -> Iterator[bytes]:
+        """A sorted set v3, in a Txn of its own: it knows what it has read until it is closed."""
+        txn = self._open(database)
+        try:
+            counted = opened(txn, meta)
+            if counted is not None:
+                yield from self._key(txn, key, counted)
+        finally:
+            txn.close()
+
+    def _key(self, txn: LongTxn, key: bytes, meta: Meta) -> Iterator[bytes]:
+        kind, parts = writer.written(txn, key, meta)
+        head = bytes((kind,)) + encode_string(key)
+        if meta.expire_ms != NO_EXPIRY:
+            head = bytes((files.EXPIRE_MS,)) + meta.expire_ms.to_bytes(8, "little") + head
+        yield head
+        yield from parts
+        self.keys += 1
+
+
+def _counts(snapshot: Reader, database: Database) -> tuple[int, int]:
+    """How many keys a database has, and how many of them expire."""
+    live = snapshot.get(rows.LIVE + database.ns) or b""
+    expiring = snapshot.get(rows.EXPIRING + database.ns) or b""
+    return int.from_bytes(live, "big"), int.from_bytes(expiring, "big")
+
+
+def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Small parts together, large ones cut."""
+    gathered = bytearray()
+    for part in parts:
+        gathered += part
+        if len(gathered) >= CHUNK_BYTES:
+            for at in range(0, len(gathered), CHUNK_BYTES):
+                yield bytes(gathered[at : at + CHUNK_BYTES])
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)
+
+
+def _write_nothing(batch: Overlay) -> None:
+    """A dump only reads."""
+    raise AssertionError("a dump has written rows")

@@ -1,0 +1,131 @@
+"""Replication: who follows whom, and what replicas and masters say to each other."""
+
+import logging
+
+from stratakv import errors
+from stratakv.encodings.layout.numbers import parse_int
+from stratakv.errors import CommandError
+from stratakv.proxy.arguments.args import integer, ranged
+from stratakv.proxy.clients.session import REPLICA, Session
+from stratakv.proxy.commands.clients import milliseconds
+from stratakv.proxy.replication.replicas import Replica
+from stratakv.proxy.table.registry import CommandGroup
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status
+
+command = CommandGroup("server").command
+
+log = logging.getLogger("stratakv")
+
+_SYNC = "admin noscript no_async_loading no_multi"
+
+
+@command("REPLICAOF host port", "admin noscript stale no_async_loading", since="5.0.0")
+@command("SLAVEOF host port", "admin noscript stale no_async_loading")
+def replicaof(session: Session, host: bytes, port: bytes) -> Reply:
+    """Follow a master, or with NO ONE be one."""
+    replication = session.server.replication
+    if host.upper() == b"NO" and port.upper() == b"ONE":
+        if not replication.is_master:
+            log.warning("%s makes this server a master", session.connection.address)
+            replication.lead()
+        return OK
+    if session.guards & REPLICA:
+        raise CommandError(errors.NOT_FOR_REPLICAS)
+    number = ranged(port, 0, 65535, errors.BAD_MASTER_PORT)
+    name = host.decode("latin-1")
+    link = replication.link
+    if link is not None and (link.address.host, link.address.port) == (name, number):
+        return Status(b"OK Already connected to specified master")
+    log.warning("%s makes this server follow %s %d", session.connection.address, name, number)
+    replication.follow(f"{name} {number}")
+    return OK
+
+
+@command("ROLE", "noscript loading stale fast", categories="admin dangerous", since="2.8.12")
+def role(session: Session) -> Reply:
+    """Return the role in replication, and who is on the other side."""
+    return session.server.replication.role()
+
+
+@CommandGroup("generic").command(
+    "WAIT numreplicas timeout",
+    "noscript",
+    categories="connection",
+    tips="request_policy:all_shards response_policy:agg_min",
+    since="3.0.0",
+)
+def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
+    """Wait until so many replicas have what this connection wrote; tells how many have."""
+    replication = session.server.replication
+    if not replication.is_master:
+        raise CommandError(errors.WAIT_ON_REPLICA)
+    wanted, limit = integer(replicas), milliseconds(timeout)
+    session.needs_commit = True  # the reply leaves behind the writes that it speaks of
+    return replication.waits.wait(session, wanted, limit / 1000)
+
+
+# between masters and replicas
+
+
+@command("PSYNC replicationid offset", _SYNC, arity=-3, since="2.8.0")
+def psync(session: Session, replication_id: bytes, offset: bytes, *words: bytes) -> Reply:
+    """Send the stream of what is written from an offset on, or everything first."""
+    _serve(session, replication_id, integer(offset), greets=True)
+    return NO_REPLY
+
+
+@command("SYNC", _SYNC)
+def sync(session: Session) -> Reply:
+    """Send everything, then the stream of what is written."""
+    _serve(session, b"?", -1, greets=False)
+    return NO_REPLY
+
+
+def _serve(session: Session, replication_id: bytes, offset: int, *, greets: bool) -> None:
+    if session.guards & REPLICA:
+        return
+    replication = session.server.replication
+    if replication.link is not None and not replication.link.is_up:
+        raise CommandError(errors.NO_MASTER_LINK)
+    replication.serve(session, replication_id, offset, greets=greets)
+
+
+@command("REPLCONF", "admin noscript loading stale allow_busy", arity=-1, since="3.0.0")
+def replconf(session: Session, *words: bytes) -> Reply:
+    """Tell or ask something of the other side, before the stream and during it."""
+    if len(words) % 2:
+        raise errors.syntax()
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        word = option.lower()
+        if word == b"ack":
+            return _acknowledged(session, value)
+        if word == b"getack":
+            return NO_REPLY
+        _note(session, word, option, value)
+    return OK
+
+
+def _acknowledged(session: Session, offset: bytes) -> Reply:
+    number = parse_int(offset)
+    if session.guards & REPLICA and session.replica is not None and number is not None:
+        session.server.replication.acknowledged(session.replica, number)
+    return NO_REPLY
+
+
+def _note(session: Session, word: bytes, option: bytes, value: bytes) -> None:
+    """What a replica tells of itself."""
+    if session.replica is None:
+        session.replica = Replica(session)
+    replica = session.replica
+    if word == b"listening-port":
+        replica.port = ranged(value, 0, 65535, errors.NOT_INTEGER)
+    elif word == b"ip-address":
+        replica.ip = value.decode("latin-1")
+    elif word == b"capa":
+        replica.takes_mark = replica.takes_mark or value.lower() == b"eof"
+    elif word == b"rdb-only":
+        replica.wants_dump_only = integer(value) == 1
+    elif word == b"rdb-filter-only":
+        replica.wants_keys = False
+    elif word != b"version":
+        raise CommandError(b"ERR Unrecognized REPLCONF option: %b" % option)

@@ -1,0 +1,266 @@
+"""The feed: what is written, as a stream of commands, with its ids and its offset.
+
+A master makes the stream of the effects of its own commands, a replica passes on what its master
+has sent, byte for byte. Either way the bytes join the commit of what they tell of, with a row that
+says where the stream stands then, and leave when that commit is through.
+
+Invariants
+1. The row "!replication" of the store, or of a snapshot of it, has the offset of exactly those
+   effects that are there: both are written in one batch.
+2. Nothing is sent, or put into the backlog, that is not in the engine.
+3. While `is_open` every effect has its place in the stream; else none has, and no id that was
+   handed out before is handed out again.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from stratakv.encodings.keyspace.keyspace import Effect, Keyspace
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.positions import Position, decode_position, encode_position
+from stratakv.errors import StoreUnavailable
+from stratakv.proxy.replication.backlog import Backlog
+from stratakv.proxy.wire.encoding import ARRAY_HEADS, BULK_HEADS, CRLF
+from stratakv.storage.store import Done
+
+LARGE: Final = 64 << 10
+"""An argument of more bytes is not copied."""
+_MULTI: Final = b"*1\r\n$5\r\nMULTI\r\n"
+_EXEC: Final = b"*1\r\n$4\r\nEXEC\r\n"
+PING: Final = b"*1\r\n$4\r\nPING\r\n"
+GETACK: Final = b"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"
+
+
+def fresh_id() -> bytes:
+    """The id of a new history."""
+    return secrets.token_hex(20).encode()
+
+
+class Feed:
+    """The stream of one server, from its commands to the backlog and to who listens."""
+
+    def __init__(self, keyspace: Keyspace, backlog_bytes: int) -> None:
+        self._keyspace = keyspace
+        self._limit = backlog_bytes
+        stored = keyspace.store.get(rows.REPLICATION_ROW)
+        self.position = Position(fresh_id(), 0) if stored is None else decode_position(stored)
+        """Where the stream stands, with what waits for its commit."""
+        self.was_open = stored is not None
+        """Whether there was a stream before the start."""
+        self.backlog: Backlog | None = None
+        self.on_sent: Callable[[bytes], None] = _nobody_listens
+        """Called with each chunk of the stream, when it is in the engine and the backlog."""
+        self._waiting: list[bytes] = []
+        """What joins the next commit."""
+        self._selected = -1
+        self._is_inherited = False
+        """Whether the history was made by an earlier process, which may have sent more of it."""
+        self._is_new = False
+        """Whether the row has to be written."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a stream."""
+        return self.backlog is not None
+
+    @property
+    def sent(self) -> int:
+        """The offset up to which the stream has left."""
+        return self.position.offset if self.backlog is None else self.backlog.end
+
+    # the life of a history
+
+    def open(self) -> None:
+        """Begin a stream, or go on with the one that the store tells of."""
+        self._is_inherited = self.was_open
+        self.was_open = False
+        self.backlog = Backlog(self._limit, self.position.offset)
+        self._keyspace.on_collect = self._put_row
+        self._keyspace.on_commit = self._after
+        self._changed()
+
+    def lead(self) -> None:
+        """Make the stream out of the effects of what is written here."""
+        self._keyspace.on_effects = self.tell
+        self._keyspace.replicates = True
+        self._selected = -1
+
+    def follow(self, applied: Callable[[list[Effect]], None]) -> None:
+        """Have the stream made by somebody else; `applied` hears when something was."""
+        self._keyspace.replicates = False
+        self._keyspace.on_effects = applied
+
+    def close(self) -> None:
+        """Nobody has been listening for long: no stream, and another history when one begins."""
+        self.backlog = None
+        self._keyspace.replicates = False
+        self._keyspace.on_effects = _forget
+        self.position = Position(fresh_id(), self.position.offset)
+        self._keyspace.store.pending[rows.REPLICATION_ROW] = None
+        self._keyspace.on_collect = _nothing
+
+    def renew(self) -> None:
+        """Another history that has nothing in common with the one before.
+
+        As in Redis the offset takes a step: none begins at 0.
+        """
+        self.move(Position(fresh_id(), self.position.offset + 1))
+
+    def shift(self) -> None:
+        """Go on with the same history under another id: who has the old one up to here may."""
+        old = self.position
+        self.move(Position(fresh_id(), old.offset, old.id, old.offset + 1))
+
+    def own(self) -> None:
+        """Before anything is added to a history, or promised of it, it has to be this server's.
+
+        What an earlier process has sent may be lost here, by a power failure for example.
+        """
+        if self._is_inherited:
+            self.shift()
+
+    def move(self, position: Position) -> None:
+        """Stand elsewhere; the backlog is kept only if the offset stays."""
+        self._is_inherited = False
+        if position.offset != self.position.offset and self.backlog is not None:
+            self.backlog = Backlog(self._limit, position.offset)
+            self._waiting.clear()
+        self.position = position
+        self._changed()
+
+    def resize(self, limit_bytes: int) -> None:
+        """Keep so many bytes in the backlog."""
+        self._limit = limit_bytes
+        if self.backlog is not None:
+            self.backlog.limit_bytes = limit_bytes
+            self.backlog.trim()
+
+    # what is written
+
+    def tell(self, effects: list[Effect]) -> None:
+        """Effects of this server's own commands; several are one unit."""
+        self.own()
+        is_unit = len(effects) > 1
+        out: list[bytes] = []
+        if is_unit:
+            self._select(effects[0][0], out)
+            out.append(_MULTI)
+        for database, words in effects:
+            self._select(database, out)
+            _encode(words, out)
+        if is_unit:
+            out.append(_EXEC)
+        if out:
+            self._add(out)
+
+    def pass_on(self, chunk: bytes, database: int) -> None:
+        """What a master has sent, and its commands are for that database by then."""
+        self._selected = database
+        self._add([chunk])
+
+    def insert(self, chunk: bytes) -> None:
+        """Put a command into the stream that writes nothing."""
+        self._add([chunk])
+
+    def select_again(self) -> None:
+        """A replica begins here: it does not know for which database the last command was."""
+        self._selected = -1
+
+    def _select(self, database: int, out: list[bytes]) -> None:
+        if database != self._selected:
+            self._selected = database
+            _encode((b"SELECT", b"%d" % database), out)
+
+    def _add(self, chunks: list[bytes]) -> None:
+        self._waiting += chunks
+        size = sum(map(len, chunks))
+        self.position = self.position._replace(
+            offset=self.position.offset + size, database=self._selected
+        )
+        self._changed()
+
+    def _changed(self) -> None:
+        self._is_new = True
+        self._keyspace.dirty = True
+
+    # its commit
+
+    def _put_row(self) -> None:
+        """The row joins what is collected."""
+        if self._is_new:
+            self._is_new = False
+            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(self.position)
+
+    def _after(self, done: Done) -> Done:
+        """What waits leaves when the commit is through."""
+        if not self._waiting:
+            return done
+        waiting, self._waiting = self._waiting, []
+        backlog = self.backlog
+
+        def ended(error: StoreUnavailable | None) -> None:
+            if error is None and backlog is not None and backlog is self.backlog:
+                self._send(backlog, waiting)
+            done(error)
+
+        return ended
+
+    def _send(self, backlog: Backlog, chunks: list[bytes]) -> None:
+        for chunk in _joined(chunks):
+            backlog.append(chunk)
+            self.on_sent(chunk)
+
+    def abandon(self) -> None:
+        """A commit was refused: what was decided since has not happened."""
+        self._waiting.clear()
+        self._selected = -1
+        if self.backlog is not None:
+            self.position = self.position._replace(offset=self.backlog.end)
+
+
+def _encode(words: Sequence[bytes], out: list[bytes]) -> None:
+    """A command as a request, in few pieces; a large argument is one by itself."""
+    count = len(words)
+    parts = [ARRAY_HEADS[count] if count < 1024 else b"*%d\r\n" % count]
+    for word in words:
+        size = len(word)
+        parts.append(BULK_HEADS[size] if size < 1024 else b"$%d\r\n" % size)
+        if size > LARGE:
+            out += (b"".join(parts), word)
+            parts = [CRLF]
+        else:
+            parts += (word, CRLF)
+    out.append(b"".join(parts))
+
+
+def encode_request(words: Sequence[bytes]) -> bytes:
+    """A command as a request."""
+    out: list[bytes] = []
+    _encode(words, out)
+    return b"".join(out)
+
+
+def _joined(chunks: list[bytes]) -> list[bytes]:
+    """The same bytes in fewer pieces."""
+    joined: list[bytes] = []
+    small: list[bytes] = []
+    for chunk in chunks:
+        if len(chunk) <= LARGE:
+            small.append(chunk)
+            continue
+        joined += (b"".join(small), chunk) if small else (chunk,)
+        small = []
+    return [*joined, b"".join(small)] if small else joined
+
+
+def _nobody_listens(chunk: bytes) -> None:
+    """No replica is here."""
+
+
+def _forget(effects: list[Effect]) -> None:
+    """There is no stream."""
+
+
+def _nothing() -> None:
+    """No row belongs to every commit."""

@@ -1,0 +1,142 @@
+"""A full sync: a dump of a snapshot, made while it is sent.
+
+No file is written and nothing is kept: the dump is read from the snapshot as fast as the replica
+takes it. A replica that reads dumps of unknown length gets a mark behind it. For the few that
+cannot (SYNC of very old ones) the dump is made twice, once to be counted: the same snapshot gives
+the same bytes.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from stratakv.clock import ManualClock
+from stratakv.encodings.keyspace.database import Database
+from stratakv.encodings.keyspace.long_txn import LongTxn
+from stratakv.encodings.layout import rows
+from stratakv.encodings.layout.positions import Position, decode_position
+from stratakv.encodings.rdb.file_writer import FileWriter, facts, replication_facts
+from stratakv.errors import CommandError
+from stratakv.proxy.replication.replicas import SENDING, Replica
+from stratakv.storage.contract import Snapshot
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
+
+log = logging.getLogger("stratakv")
+
+ALIVE_SECONDS: Final = 1.0
+"""While a dump is counted, an empty line so often shows that somebody is there."""
+
+
+class SteadyWriter(FileWriter):
+    """A dump that is the same whenever it is made: keys expire by the time of its beginning."""
+
+    now_ms = 0
+
+    def _open(self, database: Database) -> LongTxn:
+        txn = super()._open(database)
+        clock = ManualClock(self.now_ms * 1000)
+        txn.follow(clock)
+        return txn
+
+
+def _no_key(database: int, key: bytes) -> bool:
+    return False
+
+
+class FullSync:
+    """One dump on its way to one replica; `run` is work for slices."""
+
+    def __init__(self, server: "Server", replica: Replica, *, greets: bool) -> None:
+        self._server = server
+        self._replica = replica
+        self._greets = greets
+        """Whether it has sent PSYNC, so that it is told the id and the offset."""
+        self._now_ms = server.clock.now_ms
+        """The same in both passes."""
+        self._alive_at = time.monotonic()
+        self.bytes = 0
+
+    def run(self) -> None:
+        """Send the dump, then what was written meanwhile. Requires: all earlier is committed."""
+        snapshot = self._server.store.snapshot()
+        started = time.monotonic()
+        try:
+            self._send_dump(snapshot)
+        except (CommandError, OSError) as failure:
+            log.error("the full sync of replica %s failed: %s", self._replica.name, failure)
+            self._replica.session.connection.abort()
+            return
+        finally:
+            snapshot.close()
+        seconds = time.monotonic() - started
+        log.warning(
+            "replica %s was sent everything: %d bytes in %.1f s",
+            self._replica.name,
+            self.bytes,
+            seconds,
+        )
+
+    def _send_dump(self, snapshot: Snapshot) -> None:
+        replica = self._replica
+        raw = snapshot.get(rows.REPLICATION_ROW)
+        assert raw is not None, "a full sync was begun without a stream"
+        position = decode_position(raw)
+        replica.begin(position.offset)
+        if self._greets:
+            self._send(b"+FULLRESYNC %b %d\r\n" % (position.id, position.offset))
+        replica.state = SENDING
+        mark = secrets.token_hex(20).encode() if replica.takes_mark else b""
+        if mark:
+            self._send(b"$EOF:" + mark + b"\r\n")
+        else:
+            self._send(b"$%d\r\n" % self._count(snapshot, position))
+        for chunk in self._dump(snapshot, position):
+            self._send(chunk)
+        self._end(mark)
+
+    def _end(self, mark: bytes) -> None:
+        """A replica looks for the mark at the end of what it has read, so nothing may follow until
+        it says that it has found it."""
+        if mark:
+            self._send(mark)
+        if self._replica.wants_dump_only:
+            self._replica.session.connection.close()
+        elif not mark:
+            self._replica.go_online()
+
+    def _count(self, snapshot: Snapshot, position: Position) -> int:
+        return sum(map(len, self._counted(self._dump(snapshot, position))))
+
+    def _counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            now = time.monotonic()
+            if now > self._alive_at + ALIVE_SECONDS:
+                self._alive_at = now
+                self._send(b"\n")
+            yield chunk
+
+    def _dump(self, snapshot: Snapshot, position: Position) -> Iterator[bytes]:
+        told = {
+            **facts(self._now_ms, 0),
+            **replication_facts(position.database, position.id.decode(), position.offset),
+        }
+        slices = self._server.slices
+        wants = None if self._replica.wants_keys else _no_key
+        dump = SteadyWriter(self._server.keyspace, snapshot, slices.pause, told=told, wants=wants)
+        dump.now_ms = self._now_ms
+        return dump.chunks()
+
+    def _send(self, data: bytes) -> None:
+        """Send, and wait while the replica has much to read."""
+        session = self._replica.session
+        connection = session.connection
+        if session.closing:
+            raise ConnectionAbortedError("it has gone")
+        connection.send([data])
+        self.bytes += len(data)
+        if connection.write_paused:
+            self._server.slices.wait(connection.when_writable)

@@ -1,0 +1,266 @@
+"""The link to the master: connect, introduce, sync, follow, and again whenever it breaks.
+
+Every end of the link has a reason, which is logged once and shown by INFO until the next success.
+New tries come after a pause that grows from a tenth of a second to a few.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+import time
+from typing import TYPE_CHECKING, Final
+
+from stratakv.encodings.layout.positions import Position
+from stratakv.proxy.replication.dump_load import DumpLoad
+from stratakv.proxy.replication.feed import Feed, encode_request
+from stratakv.proxy.replication.handshake import (
+    LONGEST_LINE,
+    Answer,
+    Handshake,
+    LinkFailed,
+    address_of,
+)
+from stratakv.proxy.replication.master_session import MasterSession
+from stratakv.proxy.wire.requests import Request, RequestParser
+
+if TYPE_CHECKING:
+    from stratakv.proxy.replication.replication import Replication
+    from stratakv.proxy.server import Server
+
+log = logging.getLogger("stratakv")
+
+READ_BYTES: Final = 1 << 16
+FIRST_PAUSE_SECONDS: Final = 0.1
+LONGEST_PAUSE_SECONDS: Final = 3.0
+ACK_SECONDS: Final = 1.0
+
+
+class MasterLink:
+    """Follows one master until it is stopped."""
+
+    def __init__(self, server: "Server", replication: "Replication", target: str) -> None:
+        self._server = server
+        self._replication = replication
+        self._feed: Feed = replication.feed
+        self.target = target
+        self.address = address_of(target)
+        self.is_up = False
+        self.reason = "not connected yet"
+        """Why it is not up."""
+        self.down_since = time.monotonic()
+        self.last_io = time.monotonic()
+        self.dump: DumpLoad | None = None
+        """What is being loaded, during a full sync."""
+        self.session: MasterSession | None = None
+        self.is_connecting = True
+        self._writer: asyncio.StreamWriter | None = None
+        self._stopped = False
+        self._acked_at = 0.0
+        self._received = 0
+        """Bytes of the stream, and how many of them whole requests are made of."""
+        self._parsed = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, after: "MasterLink | None") -> None:
+        """Follow from now on, once an earlier link has come to its end."""
+        self._task = self._server.loop.create_task(self._follow(after))
+
+    def stop(self) -> None:
+        """Follow no longer. A unit that runs comes to its end."""
+        self._stopped = True
+        self.is_up = False
+        self.reason = "stopped"
+        if self.session is not None:
+            self.session.is_stopped = True
+        self._hang_up()
+
+    def drop(self, reason: str) -> None:
+        """End the connection; a new one follows."""
+        self.reason = reason
+        if self.session is not None:
+            self.session.is_stopped = True
+        self._hang_up()
+
+    @property
+    def state(self) -> str:
+        """In Redis's words."""
+        if self.is_up:
+            return "connected"
+        if self.dump is not None:
+            return "sync"
+        return "connect" if self.is_connecting else "connecting"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a unit of the master runs."""
+        return self.session is not None and self.session.is_busy
+
+    def tick(self) -> None:
+        """Tell the master how far we are, once a second."""
+        now = time.monotonic()
+        if now >= self._acked_at + ACK_SECONDS:
+            if self.is_up:
+                self.acknowledge()
+            elif self.dump is not None and self._writer is not None:
+                self._acked_at = now
+                self._writer.write(b"\n")
+
+    def acknowledge(self) -> None:
+        """Tell the master up to where everything is in our store."""
+        self._acked_at = time.monotonic()
+        if self._writer is not None and self.is_up:
+            words = (b"REPLCONF", b"ACK", b"%d" % self._feed.sent)
+            self._writer.write(encode_request(words))
+
+    # the life of the link
+
+    async def _follow(self, after: "MasterLink | None") -> None:
+        if after is not None and after._task is not None:
+            await asyncio.wait([after._task])
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopped:
+            began = time.monotonic()
+            try:
+                await self._follow_once()
+            except LinkFailed as failure:
+                self._failed(str(failure))
+            except (OSError, TimeoutError, ssl.SSLError, asyncio.IncompleteReadError) as error:
+                self._failed(str(error) or type(error).__name__)
+            except Exception:
+                log.exception("following the master failed")
+                self._failed("an error of our own; see the log")
+            finally:
+                self._let_go()
+            if time.monotonic() - began > LONGEST_PAUSE_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            if not self._stopped:
+                await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    def _failed(self, reason: str) -> None:
+        if self._stopped:
+            return
+        if self.is_up or reason != self.reason:
+            log.warning("no link to the master %s: %s", self.address, reason)
+        self.reason = reason
+
+    def _let_go(self) -> None:
+        if self.is_up:
+            self.down_since = time.monotonic()
+        self.is_up = False
+        self.is_connecting = True
+        self.dump = None
+        self._hang_up()
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+        self._replication.link_changed()
+
+    def _hang_up(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(Exception):
+                writer.transport.abort()
+
+    async def _follow_once(self) -> None:
+        if self._server.dispatcher.guards.refusal:
+            raise LinkFailed("the store refuses writes")
+        async with asyncio.timeout(self._server.options.repl_timeout):
+            reader, writer = await asyncio.open_connection(
+                self.address.host,
+                self.address.port,
+                ssl=self.address.tls_context(),
+                limit=LONGEST_LINE,
+            )
+        self._writer = writer
+        handshake = Handshake(reader, writer, self.address, self._server.options)
+        await handshake.introduce(self._server.port)
+        self.is_connecting = False
+        position = self._replication.known_position()
+        answer = await handshake.ask_for_stream(position)
+        if answer.is_full:
+            rest = await self._sync(handshake, reader, answer)
+        else:
+            self._continue(answer.id)
+            rest = b""
+        await self._apply_stream(reader, rest)
+
+    async def _sync(
+        self, handshake: Handshake, reader: asyncio.StreamReader, answer: Answer
+    ) -> bytes:
+        log.warning("full sync from the master %s begins", self.address)
+        length, mark = await handshake.dump_header()
+        dump = DumpLoad(self._server, self._feed, reader, answer, length, mark)
+        self.dump = dump
+        await dump.run()
+        self.dump = None
+        self._replication.replicas.cut_all("the master has sent everything anew")
+        log.warning("full sync from the master: %d bytes loaded", dump.read_bytes)
+        return dump.rest
+
+    def _continue(self, id_: bytes) -> None:
+        """The master goes on where we are, perhaps under another id."""
+        position = self._feed.position
+        log.warning("the master goes on from offset %d", position.offset)
+        if id_ != position.id:
+            moved = Position(
+                id_, position.offset, position.id, position.offset + 1, position.database
+            )
+            self._feed.move(moved)
+            self._replication.replicas.cut_all("the id of the history has changed")
+
+    # the stream
+
+    async def _apply_stream(self, reader: asyncio.StreamReader, rest: bytes) -> None:
+        if self._stopped:
+            return
+        host = (self.address.host, self.address.port)
+        session = MasterSession(self._server, self._feed, host, lambda: self.drop("cut"))
+        session.on_question = self._answer_soon
+        self.session = session
+        parser = RequestParser(self._server.options.proto_max_bulk_len)
+        self._received = self._parsed = 0
+        self.is_up = True
+        self.reason = ""
+        self._replication.link_changed()
+        self.acknowledge()
+        data = rest
+        while not session.is_stopped:
+            if data:
+                self.last_io = time.monotonic()
+                await session.take(self._parse(parser, data))
+            data = await self._next(reader)
+
+    async def _next(self, reader: asyncio.StreamReader) -> bytes:
+        if self._server.dispatcher.guards.refusal:
+            raise LinkFailed("the store refuses writes")
+        try:
+            async with asyncio.timeout(self._server.options.repl_timeout):
+                data = await reader.read(READ_BYTES)
+        except TimeoutError:
+            raise LinkFailed("the master is silent") from None
+        if not data:
+            raise LinkFailed("the master has closed the connection")
+        return data
+
+    def _parse(self, parser: RequestParser, data: bytes) -> list[Request]:
+        """The requests of some data. Their sizes have to add up: offsets count the same bytes."""
+        requests = [request for request in parser.receive(data) if request]
+        if parser.error is not None:
+            raise LinkFailed(f"the master sends nonsense: {parser.error.text.decode('latin-1')}")
+        self._received += len(data)
+        self._parsed += sum(map(_size, requests))
+        if parser.is_between and self._parsed != self._received:
+            raise LinkFailed("the master sends something else than plain requests")
+        return requests
+
+    def _answer_soon(self) -> None:
+        """The master asks how far we are: it hears when what we have is in the engine."""
+        self._server.turns.flush_now(self.acknowledge)
+
+
+def _size(request: Request) -> int:
+    """How many bytes a request takes in its plain form."""
+    size = len(b"*%d\r\n" % len(request))
+    return size + sum(len(b"%d" % len(word)) + len(word) + 5 for word in request)

@@ -1,0 +1,171 @@
+"""What a master sends, run as its commands: a session whose requests come from the stream.
+
+The stream is made of units: a command, or all from MULTI to EXEC. A unit runs like any other
+command, through the dispatcher, in slices if it is long. Where the stream stands afterwards joins
+the commit of its effects, so after a crash the next unit is the one that was not applied.
+
+Keys are not expired here: the master has decided what was there when it ran the command, and tells
+by DEL what no longer is.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from stratakv.clock import Timeless
+from stratakv.encodings.keyspace.keyspace import Effect
+from stratakv.encodings.keyspace.txn import Txn
+from stratakv.proxy.clients.connection import Connection
+from stratakv.proxy.clients.session import FROM_MASTER
+from stratakv.proxy.replication.feed import Feed, encode_request
+from stratakv.proxy.wire.requests import Request
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
+
+log = logging.getLogger("stratakv")
+
+SLICE_SECONDS: Final = 0.002
+"""How long the stream is applied before others are served."""
+_MOST_COMPLAINTS: Final = 20
+
+
+class _NoSocket(asyncio.Transport):
+    """The other side of the session's connection: replies to a master are not sent."""
+
+    def __init__(self, address: tuple[str, int], resumed: Callable[[], None]) -> None:
+        super().__init__({"peername": address})
+        self._resumed = resumed
+        self._closing = False
+        self.on_close: Callable[[], None] = lambda: None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """A reply goes nowhere."""
+
+    def get_write_buffer_size(self) -> int:
+        """Nothing waits."""
+        return 0
+
+    def is_closing(self) -> bool:
+        """Whether the connection has ended."""
+        return self._closing
+
+    def pause_reading(self) -> None:
+        """The session waits."""
+
+    def resume_reading(self) -> None:
+        """The session goes on."""
+        self._resumed()
+
+    def close(self) -> None:
+        """End the link to the master."""
+        if not self._closing:
+            self._closing = True
+            self.on_close()
+
+    def abort(self) -> None:
+        """As `close`."""
+        self.close()
+
+
+class MasterSession:
+    """Applies the stream of a master, unit by unit."""
+
+    def __init__(
+        self, server: "Server", feed: Feed, address: tuple[str, int], on_close: Callable[[], None]
+    ) -> None:
+        self._server = server
+        self._feed = feed
+        self._resumed: asyncio.Future[None] | None = None
+        self._unit: list[Request] | None = None
+        """The unit that runs and is not in the stream yet."""
+        self._gathered: list[Request] = []
+        """The commands since MULTI."""
+        self._complaints = 0
+        self.on_question: Callable[[], None] = lambda: None
+        """Called when the master asks how far we are."""
+        self.is_stopped = False
+        """Whether no further unit is to be applied."""
+        transport = _NoSocket(address, self._go_on)
+        transport.on_close = on_close
+        connection = Connection(server)
+        self.session = server.make_session(connection)
+        connection.stand_for(transport, self.session)
+        clock = Timeless()
+        self.session.txns = [Txn(server.keyspace, db) for db in server.keyspace.databases]
+        for txn in self.session.txns:
+            txn.follow(clock)
+        self.session.guards |= FROM_MASTER
+        self.session.select(max(0, feed.position.database))
+        feed.follow(self._applied)
+
+    def close(self) -> None:
+        """Nothing more comes. Requires: no unit runs."""
+        self.session.closing = True
+        self._server.forget(self.session)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a unit runs, or waits for others to end."""
+        return self._unit is not None
+
+    async def take(self, requests: list[Request]) -> None:
+        """Apply requests in order, as far as they make whole units."""
+        began = time.perf_counter()
+        for unit in self._units(requests):
+            if self.is_stopped:
+                return
+            if time.perf_counter() - began > SLICE_SECONDS:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
+            await self._apply(unit)
+
+    def _units(self, requests: list[Request]) -> Iterator[list[Request]]:
+        for request in requests:
+            word = request[0].upper()
+            if not self._gathered and word != b"MULTI":
+                yield [request]
+                continue
+            self._gathered.append(request)
+            if word == b"EXEC":
+                unit, self._gathered = self._gathered, []
+                yield unit
+
+    async def _apply(self, unit: list[Request]) -> None:
+        session = self.session
+        self._server.turns.touch(session)
+        self._unit = unit
+        is_question = unit[0][0].upper() == b"REPLCONF"
+        if not is_question:
+            self._server.dispatcher.run(session, unit)
+            while session.waiting:
+                self._resumed = self._server.loop.create_future()
+                session.connection.pause_for_wait()
+                await self._resumed
+        self._look_at_replies(unit)
+        self._applied([])
+        if is_question:
+            self.on_question()
+
+    def _go_on(self) -> None:
+        if self._resumed is not None and not self._resumed.done():
+            self._resumed.set_result(None)
+
+    def _applied(self, effects: list[Effect]) -> None:
+        """The unit that runs is applied, or has come to its end: it joins the stream, once."""
+        unit, self._unit = self._unit, None
+        if unit is not None:
+            raw = b"".join([encode_request(request) for request in unit])
+            self._feed.pass_on(raw, self.session.txn.db.index)
+
+    def _look_at_replies(self, unit: list[Request]) -> None:
+        """A master's command that fails here means that the two differ: say so."""
+        session = self.session
+        out, session.out = session.out, []
+        session.marks.clear()
+        if out and out[-1].startswith(b"-") and self._complaints < _MOST_COMPLAINTS:
+            self._complaints += 1
+            name = b" ".join(unit[0][:2])[:80].decode("latin-1")
+            log.error("a command of the master failed here: %s: %s", name, out[-1][1:-2].decode())

@@ -1,0 +1,1 @@
+"""Whole dumps: written for a real Redis, read from one, damaged, and cut short."""

@@ -1,0 +1,178 @@
+"""Being a master and being a replica: what each answers, and how one becomes the other."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.servers import RedisServer, StrataServer
+from tests.harness.waiting import wait_until
+from tests.replication.fleet import contents, follow, info, wait_in_step
+
+Two = tuple[StrataServer, StrataServer]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    place = tmp_path_factory.mktemp("roles")
+    both = (StrataServer(place / "one").start(), StrataServer(place / "two").start())
+    yield both
+    for server in both:
+        server.stop()
+
+
+@pytest.fixture
+def followed(servers: Two) -> Iterator[Two]:
+    """A master, and its replica."""
+    leader, follower = servers
+    with leader.client() as client:
+        client.send("REPLICAOF", "NO", "ONE")
+        client.send("FLUSHALL")
+    follow(follower, leader)
+    yield servers
+    with follower.client() as client:
+        client.send("REPLICAOF", "NO", "ONE")
+
+
+def test_both_sides_tell_their_role(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        kind, offset, replicas = one.send("ROLE").frame.elements
+        assert kind.data == b"master"
+        assert (offset.number or 0) > 0
+        assert replicas.elements[0].elements[1].data == b"%d" % follower.port
+        told = other.send("ROLE").frame.elements
+        assert [told[0].data, told[1].data, told[2].number] == [b"slave", b"127.0.0.1", leader.port]
+        assert told[3].data == b"connected"
+        assert info(one)["connected_slaves"] == "1"
+        assert info(one)["slave0"].startswith(f"ip=127.0.0.1,port={follower.port},state=online,")
+        assert b"flags=S" in one.send("CLIENT", "LIST", "TYPE", "replica").raw
+        assert b"flags=M" in other.send("CLIENT", "LIST", "TYPE", "master").raw
+
+
+def test_a_replica_refuses_writes_and_scripts_that_write(followed: Two) -> None:
+    with followed[1].client() as client:
+        assert client.send("SET", "k", "v").raw.startswith(b"-READONLY ")
+        reply = client.send("EVAL", "return redis.call('SET', 'k', 'v')", 0).raw
+        assert b"READONLY" in reply
+        client.send("MULTI")
+        assert client.send("SET", "k", "v").raw.startswith(b"-READONLY ")
+        assert client.send("EXEC").raw.startswith(b"-EXECABORT")
+
+
+def test_wait_counts_the_replicas_that_have_it(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        one.send("SET", "k", "v")
+        assert one.send("WAIT", 1, 0).frame.number == 1
+        assert other.send("GET", "k").raw == b"$1\r\nv\r\n"
+        assert one.send("WAIT", 2, 50).frame.number == 1
+        assert other.send("WAIT", 1, 0).frame.is_error
+
+
+def test_what_expires_is_deleted_on_the_replica_by_the_master(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        one.send("SET", "k", "v", "PX", 1)
+        one.send("HSET", "h", "f", "v")
+        one.send("HPEXPIRE", "h", 1, "FIELDS", 1, "f")
+        wait_until(lambda: one.send("DBSIZE").frame.number == 0)
+        wait_in_step(leader, follower)
+        assert other.send("DBSIZE").frame.number == 0
+        assert other.send("EXISTS", "k", "h").frame.number == 0
+
+
+def test_min_replicas_to_write(followed: Two) -> None:
+    leader, _ = followed
+    with leader.client() as one:
+        one.send("CONFIG", "SET", "min-replicas-to-write", 2)
+        assert (
+            one.send("SET", "k", "v").raw == b"-NOREPLICAS Not enough good replicas to write.\r\n"
+        )
+        assert info(one)["min_slaves_good_slaves"] == "1"
+        one.send("CONFIG", "SET", "min-replicas-to-write", 1)
+        assert one.send("SET", "k", "v").raw == b"+OK\r\n"
+        one.send("CONFIG", "SET", "min-replicas-to-write", 0)
+
+
+def test_stale_data_are_refused_if_so_configured(followed: Two) -> None:
+    _, follower = followed
+    with follower.client() as other:
+        other.send("CONFIG", "SET", "replica-serve-stale-data", "no")
+        other.send("REPLICAOF", "127.0.0.1", "1")
+        wait_until(lambda: other.send("GET", "k").raw.startswith(b"-MASTERDOWN "))
+        assert not other.send("INFO").frame.is_error
+        other.send("CONFIG", "SET", "replica-serve-stale-data", "yes")
+        assert not other.send("GET", "k").frame.is_error
+
+
+def test_a_promoted_replica_goes_on_under_another_id_and_is_followed_without_a_full_sync(
+    followed: Two,
+) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        one.send("SET", "k", "v")
+        wait_in_step(leader, follower)
+        before = info(other)["master_replid"]
+        other.send("REPLICAOF", "NO", "ONE")
+        assert info(other)["master_replid2"] == before
+        other.send("SET", "k", "w")
+        syncs = info(other, "stats")["sync_full"]
+        follow(leader, follower)
+        assert info(other, "stats")["sync_full"] == syncs
+        assert one.send("GET", "k").raw == b"$1\r\nw\r\n"
+
+
+def test_a_chain_has_one_stream(followed: Two, tmp_path: Path) -> None:
+    leader, middle = followed
+    last = StrataServer(tmp_path / "last").start()
+    follow(last, middle)
+    with leader.client() as one, last.client() as three:
+        one.send("SELECT", 3)
+        one.send("RPUSH", "l", "a", "b")
+        wait_in_step(leader, middle)
+        wait_in_step(middle, last)
+        assert info(three)["master_replid"] == info(one)["master_replid"]
+        assert contents(three) == contents(one)
+    last.stop()
+
+
+def test_a_replica_that_does_not_read_is_cut(followed: Two) -> None:
+    leader, _ = followed
+    with leader.client() as one, leader.client() as lazy:
+        one.send("CONFIG", "SET", "client-output-buffer-limit", "replica 1mb 0 0")
+        lazy.write(b"PSYNC ? -1\r\n")
+        wait_until(lambda: info(one)["connected_slaves"] == "2")
+        while info(one)["connected_slaves"] == "2":
+            one.pipeline([("SET", "large", "x" * 100_000)] * 20)
+        assert int(info(one, "stats")["client_output_buffer_limit_disconnections"]) > 0
+
+
+def test_redis_cli_takes_a_dump(followed: Two, tmp_path: Path) -> None:
+    leader, _ = followed
+    with leader.client() as one:
+        one.send("SET", "k", "v")
+    file = tmp_path / "dump.rdb"
+    taken = subprocess.run(
+        ["redis-cli", "-p", str(leader.port), "--rdb", str(file)], capture_output=True, timeout=120
+    )
+    assert taken.returncode == 0, taken.stderr
+    oracle = RedisServer(tmp_path, flags=["--dbfilename", "dump.rdb"]).start()
+    with oracle.client() as client:
+        assert client.send("GET", "k").raw == b"$1\r\nv\r\n"
+    oracle.stop()
+
+
+def test_an_old_replica_without_marks_gets_a_length(followed: Two) -> None:
+    with followed[0].client() as client:
+        client.write(b"SYNC\r\n")
+        stream = client.socket.makefile("rb")
+        while not (line := stream.readline().strip()):
+            """An empty line is a sign of life."""
+        assert line.startswith(b"$")
+        dump = stream.read(int(line[1:]))
+        assert dump.startswith(b"REDIS0010")
+        assert dump[-9] == 0xFF

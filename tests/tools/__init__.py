@@ -1,0 +1,1 @@
+"""The commands that move data in and out, run as a user runs them."""
