@@ -15,7 +15,7 @@ from typing import Any
 from stratakv import build, logs, options
 from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.options import BadOption, Options
-from stratakv.tools import compare_command, export_command, import_command
+from stratakv.tools import backup_command, compare_command, export_command, import_command
 
 log = logging.getLogger("stratakv")
 
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_repair(commands)
     _add_inspect(commands)
-    for tool in (export_command, import_command, compare_command):
+    for tool in (export_command, import_command, compare_command, backup_command):
         tool.declare(commands)
     return parser
 

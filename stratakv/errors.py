@@ -467,6 +467,8 @@ def no_such_version(highest: int) -> CommandError:
 
 
 NOTHING_TO_ADOPT = b"ERR the Redis of zset-store-url has not lost the mark of this store"
+BACKING_UP = b"ERR a backup is still being made"
+NO_BACKUP_PLACE = b"ERR the place of a backup is an absolute path"
 REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
 
 

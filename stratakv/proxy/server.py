@@ -30,6 +30,7 @@ from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.jobs.backups import Backups
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.jobs.saving import Saving
@@ -111,6 +112,7 @@ class Server:
         self.replication = Replication(self)
         self.settings = Settings(options, self._effects)
         self.saving = Saving(self)
+        self.backups = Backups(self)
         if options.debug_invariants:
             Invariants(self).watch()
 

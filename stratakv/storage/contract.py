@@ -142,3 +142,10 @@ class EmbeddedEngine(Engine, Protocol):
     def report(self) -> str:
         """What the engine tells of itself, in its own words; nothing if it has none."""
         ...
+
+    def back_up(self, target: Path) -> None:
+        """Make a directory that opens as a store with all that is written by now.
+
+        May be called from any thread, and holds nobody up. Raises `StoreUnavailable`.
+        """
+        ...

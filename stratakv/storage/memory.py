@@ -4,7 +4,9 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
+from stratakv.errors import StoreUnavailable
 from stratakv.storage.contract import Rows
 
 
@@ -118,6 +120,10 @@ class MemoryEngine(MemoryView):
     def regain_room(self) -> bool:
         """There is room."""
         return True
+
+    def back_up(self, target: Path) -> None:
+        """Refuse: there are no files."""
+        raise StoreUnavailable("the rows are in memory: there are no files to back up")
 
     def close(self) -> None:
         """Nothing to close."""

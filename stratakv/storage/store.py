@@ -438,6 +438,10 @@ class Store:
         """Put everything written so far on stable storage. May be called from any thread."""
         self.engine.sync()
 
+    def back_up(self, target: Path) -> None:
+        """Make a copy that opens as a store, in one of the threads; raises `StoreUnavailable`."""
+        self.engine.back_up(target)
+
     def reopen(self) -> None:
         """Open the engine again after an error; raises `StoreUnavailable` if that cannot be yet.
 

@@ -1,4 +1,7 @@
-"""STRATA: what only StrataKV has. Rows, policies, and moving keys to other encode-versions."""
+"""STRATA: what only StrataKV has. Rows, policies, moving keys to other encode-versions, backups."""
+
+import os
+from pathlib import Path
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
@@ -12,7 +15,7 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
-from stratakv.proxy.wire.replies import OK, Reply, Status
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status
 
 _GROUP = CommandGroup("server")
 command, container = _GROUP.command, _GROUP.container
@@ -95,3 +98,22 @@ def strata_adopt(session: Session) -> Reply:
     """Use a zset-store that was emptied, and give up the scores that it has lost."""
     session.server.tier_control.adopt()
     return OK
+
+
+@command("STRATA BACKUP path", "admin noscript no_multi", since="7.0.0")
+def strata_backup(session: Session, path: bytes) -> Reply:
+    """Make a copy of the data directory that opens as one, while clients are served."""
+    place = Path(os.fsdecode(path))
+    if not place.is_absolute():
+        raise CommandError(errors.NO_BACKUP_PLACE)
+    backups = session.server.backups
+    if backups.is_running:
+        raise CommandError(errors.BACKING_UP)
+    session.server.dispatcher.pipelines.await_answer(session)
+
+    def done(failure: str) -> None:
+        refused = CommandError(b"ERR " + failure.encode("utf-8", "surrogateescape"))
+        session.answer_later(refused if failure else OK)
+
+    backups.start(place, done)
+    return NO_REPLY

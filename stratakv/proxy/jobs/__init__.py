@@ -1,5 +1,6 @@
 """What the server does by itself between the turns.
 
+    backups       copies of the data directory
     housekeeping  expiry, reclaiming, syncing, idle clients
     reencode_job  moving many keys to another encode-version
     saving        dumps that Redis loads: SAVE and BGSAVE

@@ -8,5 +8,6 @@
     formats         log, MANIFEST and table files
     survey          what is damaged
     salvage         what can still be read
+    backup          a copy while it is written to
     recovery        new files in the place of damaged ones
 """

@@ -13,6 +13,7 @@ import plyvel
 
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
 from stratakv.storage.contract import Rows
+from stratakv.storage.leveldb.backup import back_up
 from stratakv.storage.leveldb.batches import fill
 from stratakv.storage.leveldb.deleted_tables import OpenTables
 from stratakv.storage.leveldb.reserve import Reserve, allocate
@@ -358,6 +359,10 @@ class LevelEngine(LevelReads):
         """Keep room for deleting again, if there is enough for writing too; says whether."""
         self._tables.refresh()
         return self._room.make(2 * self.options.write_buffer)
+
+    def back_up(self, target: Path) -> None:
+        """Link the tables, copy the rest."""
+        back_up(self.directory, target)
 
     def close(self) -> None:
         """Close the database, and with it what is left of iterators and snapshots."""

@@ -174,20 +174,40 @@ def orphans(directory: Path) -> list[int]:
     return [number for number in tables_on_disk(directory) if number not in version.tables]
 
 
+def logs_on_disk(directory: Path) -> list[int]:
+    """The numbers of all logs, oldest first."""
+    return _numbers(directory, _LOG)
+
+
+def manifest_of(directory: Path) -> tuple[str, bytes]:
+    """The name of the MANIFEST that CURRENT names, and its bytes."""
+    name = _manifest_name(directory)
+    return name, (directory / name).read_bytes()
+
+
+def _manifest_name(directory: Path) -> str:
+    raw = (directory / "CURRENT").read_bytes()
+    name = raw.decode("latin-1").removesuffix("\n")
+    if not raw.endswith(b"\n") or not _MANIFEST.fullmatch(name):
+        raise Broken("it does not name a MANIFEST")
+    return name
+
+
+def whole_records(raw: bytes) -> Iterator[bytes]:
+    """The records of a MANIFEST; raises `Broken` for what is none."""
+    return _whole(read_records(raw))
+
+
 def _read_version(found: Survey) -> Version | None:
     """What CURRENT and its MANIFEST say; None, and a damage, if they cannot be read."""
     name = ""
     try:
-        raw = (found.directory / "CURRENT").read_bytes()
-        name = raw.decode("latin-1").removesuffix("\n")
-        if not raw.endswith(b"\n") or not _MANIFEST.fullmatch(name):
-            raise Broken("it does not name a MANIFEST")
+        name = _manifest_name(found.directory)
     except (OSError, Broken) as error:
         found.note("CURRENT", _without_path(error))
         return None
     try:
-        records = read_records((found.directory / name).read_bytes())
-        return decode_manifest(_whole(records))
+        return decode_manifest(whole_records((found.directory / name).read_bytes()))
     except (OSError, Broken) as error:
         offset = error.offset if isinstance(error, Broken) else None
         found.note(name, _without_path(error), offset)
