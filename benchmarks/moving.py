@@ -1,0 +1,206 @@
+"""Moving in, following and backing up: how fast, in how much memory, and what others feel of it.
+
+    python -m benchmarks.moving [--keys 1000000] [--value-bytes 100] [--backup-keys 1000000]
+
+Imports a dump of redis-server, has servers follow each other, writes with 0, 1 and 2 replicas, and
+backs up a store while PINGs run. Every server is started here, on loopback and in directories of
+its own, and is stopped at the end. Writes benchmarks/results/moving.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks import loadgen, machine, procfs, redisbench
+from benchmarks.pinger import Pinger
+from benchmarks.redisbench import Plan
+from benchmarks.servers import Server, redis_server, running, settle, stratakv
+from benchmarks.workloads.shaped import fill_spec
+
+OUT = Path(__file__).parent / "results" / "moving.md"
+PYTHON = os.environ.get("STRATAKV_PYTHON", sys.executable)
+POLL_S = 0.02
+PATIENCE_S = 900.0
+WRITES = Plan("set", 300_000, 16, random_keys=100_000, value_bytes=64)
+ROUNDS = 3
+BACKUP_VALUE_BYTES = 5000
+
+
+def info(server: Server, section: str) -> dict[str, str]:
+    """The fields of a section of INFO."""
+    with server.client() as client:
+        text = client.call("INFO", section).decode()
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+def wait_for(holds: Callable[[], bool]) -> float:
+    """Seconds until it is so."""
+    began = time.perf_counter()
+    while not holds():
+        assert time.perf_counter() < began + PATIENCE_S, "it never was"
+        time.sleep(POLL_S)
+    return time.perf_counter() - began
+
+
+def filled(server: Server, keys: int, value_bytes: int) -> Server:
+    """A server with that many strings."""
+    loadgen.run(server.host, server.port, fill_spec(0, keys, value_bytes))
+    return server
+
+
+# moving in
+
+
+def imports(keys: int, value_bytes: int, scratch: Path) -> Iterator[str]:
+    """A dump of redis-server into a directory, and into a running server."""
+    with running([redis_server()]) as (source,):
+        filled(source, keys, value_bytes)
+        with source.client(PATIENCE_S) as client:
+            client.call("SAVE")
+        assert source.directory is not None
+        dump = scratch / "dump.rdb"
+        dump.write_bytes((source.directory / "dump.rdb").read_bytes())
+    megabytes = dump.stat().st_size / 2**20
+    yield "| import | keys/s | MB of dump/s | peak memory MB |"
+    yield "|---|---|---|---|"
+    yield _imported("into a directory", dump, str(scratch / "data"), keys, megabytes)
+    with running([stratakv()]) as (target,):
+        url = f"redis://{target.host}:{target.port}"
+        yield _imported("into a running server", dump, url, keys, megabytes)
+
+
+def _imported(name: str, dump: Path, target: str, keys: int, megabytes: float) -> str:
+    began = time.perf_counter()
+    argv = [PYTHON, "-m", "stratakv", "import", str(dump), target]
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    assert status == 0, f"the import ended with {status}"
+    peak = usage.ru_maxrss / 1024
+    return f"| {name} | {keys / seconds:,.0f} | {megabytes / seconds:.1f} | {peak:,.0f} |"
+
+
+# following
+
+
+def full_syncs(keys: int, value_bytes: int) -> Iterator[str]:
+    """Each kind of server as a master and as a replica of the other."""
+    yield "| full sync | keys/s | seconds | replica's own memory MB | PING p99 of the master's |"
+    yield "|---|---|---|---|---|"
+    pairs = [(redis_server, stratakv), (stratakv, redis_server), (stratakv, stratakv)]
+    for make_master, make_replica in pairs:
+        with running([make_master(), make_replica()]) as (master, replica):
+            filled(master, keys, value_bytes)
+            settle([master, replica], 10)
+            with Pinger(master.host, master.port) as pinger:
+                seconds = _follow(replica, master)
+            with replica.client() as client:
+                assert client.call("DBSIZE") == keys, "not all keys have come"
+            memory = procfs.memory_mb(replica.pid).get("anon_mb", 0.0)
+            name = f"{master.name} to {replica.name}"
+            p99 = pinger.result["p99_ms"]
+            rate = keys / seconds
+            yield f"| {name} | {rate:,.0f} | {seconds:.1f} | {memory:,.0f} | {p99:.1f} ms |"
+
+
+def _follow(replica: Server, master: Server) -> float:
+    """Seconds until the replica is in step."""
+    with replica.client() as client:
+        client.call("REPLICAOF", master.host, master.port)
+    return wait_for(lambda: info(replica, "replication").get("master_link_status") == "up")
+
+
+def writes() -> Iterator[str]:
+    """What a write costs the master with 0, 1 and 2 replicas, and how far these are behind."""
+    yield "| replicas | SET/s | master's CPU us a SET | of 0 replicas | caught up after |"
+    yield "|---|---|---|---|---|"
+    base = 0.0
+    for count in range(3):
+        with running([stratakv() for _ in range(1 + count)]) as (master, *replicas):
+            for replica in replicas:
+                _follow(replica, master)
+            rounds = [_written(master, replicas) for _ in range(1 + ROUNDS)][1:]
+            rate, cost, behind = (
+                sorted(values)[ROUNDS // 2] for values in zip(*rounds, strict=True)
+            )
+            base = base or cost
+            share = cost / base
+            yield f"| {count} | {rate:,.0f} | {cost:.2f} | {share:.2f} | {behind * 1000:.0f} ms |"
+
+
+def _written(master: Server, replicas: list[Server]) -> tuple[float, float, float]:
+    """Operations a second, CPU us of the master for one, and seconds until all replicas have it."""
+    before = procfs.cpu_s(master.pid) or 0.0
+    sample = redisbench.measure(master, WRITES)
+    spent = (procfs.cpu_s(master.pid) or 0.0) - before
+    offset = info(master, "replication").get("master_repl_offset", "0")
+
+    def in_step() -> bool:
+        shown = [info(one, "replication").get("slave_repl_offset", "0") for one in replicas]
+        return all(int(one) >= int(offset) for one in shown)
+
+    return sample["throughput"], spent / WRITES.requests * 1e6, wait_for(in_step)
+
+
+# backing up
+
+
+def backups(keys: int, scratch: Path) -> Iterator[str]:
+    """A backup of a large store while others are served."""
+    with running([stratakv()]) as (server,):
+        filled(server, keys, BACKUP_VALUE_BYTES)
+        settle([server], 30)
+        yield "| backup of | seconds | PING p99 | PING at most |"
+        yield "|---|---|---|---|"
+        with Pinger(server.host, server.port) as pinger, server.client(PATIENCE_S) as client:
+            began = time.perf_counter()
+            client.call("STRATA", "BACKUP", str(scratch / "backup"))
+            seconds = time.perf_counter() - began
+        result = pinger.result
+        size = server.disk_mb() / 1024
+        pings = f"{result['p99_ms']:.1f} ms | {result['max_ms']:.1f} ms"
+        yield f"| {size:.1f} GB | {seconds:.2f} | {pings} |"
+
+
+def report(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
+    """All of it as Markdown."""
+    facts = ", ".join(f"{name} {value}" for name, value in machine.describe().items())
+    yield f"# Moving in, following, backing up\n\n{facts}.\n"
+    yield f"{chosen.keys:,} strings of {chosen.value_bytes} bytes.\n"
+    yield from imports(chosen.keys, chosen.value_bytes, scratch)
+    yield ""
+    yield from full_syncs(chosen.keys, chosen.value_bytes)
+    yield f"\nSET of {WRITES.random_keys:,} random keys of 64 bytes, pipeline 16, 50 clients:\n"
+    yield from writes()
+    yield f"\nA store of {chosen.backup_keys:,} strings of {BACKUP_VALUE_BYTES:,} bytes:\n"
+    yield from backups(chosen.backup_keys, scratch)
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--value-bytes", type=int, default=100)
+    parser.add_argument("--backup-keys", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=OUT)
+    chosen = parser.parse_args()
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-moving-")))
+        lines = []
+        for line in report(chosen, scratch):
+            print(line, flush=True)
+            lines.append(line)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
