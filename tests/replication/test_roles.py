@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,3 +177,37 @@ def test_an_old_replica_without_marks_gets_a_length(followed: Two) -> None:
         dump = stream.read(int(line[1:]))
         assert dump.startswith(b"REDIS0010")
         assert dump[-9] == 0xFF
+
+
+def test_failover_hands_the_place_over_and_loses_nothing(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        for number in range(100):
+            one.send("RPUSH", "l", number)
+        syncs = info(other, "stats")["sync_full"]
+        assert one.send("FAILOVER", "TO", "127.0.0.1", follower.port).raw == b"+OK\r\n"
+        wait_until(lambda: info(one)["role"] == "slave" and info(other)["role"] == "master")
+        wait_in_step(follower, leader)
+        assert info(one)["master_failover_state"] == "no-failover"
+        assert info(other, "stats")["sync_full"] == syncs
+        assert other.send("RPUSH", "l", "more").frame.number == 101
+        assert one.send("RPUSH", "l", "x").raw.startswith(b"-READONLY ")
+
+
+def test_a_failover_can_be_aborted_or_runs_out_of_time(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one:
+        assert one.send("FAILOVER", "ABORT").raw == b"-ERR No failover in progress.\r\n"
+        assert follower.process is not None
+        follower.process.send_signal(signal.SIGSTOP)
+        try:
+            one.send("SET", "k", "v")
+            assert one.send("FAILOVER").raw == b"+OK\r\n"
+            assert info(one)["master_failover_state"] == "waiting-for-sync"
+            assert one.send("FAILOVER").raw == b"-ERR FAILOVER already in progress.\r\n"
+            assert one.send("FAILOVER", "ABORT").raw == b"+OK\r\n"
+            assert one.send("SET", "k", "w").raw == b"+OK\r\n"
+            one.send("FAILOVER", "TIMEOUT", 1)
+            assert one.send("SET", "k", "x").raw == b"+OK\r\n"
+        finally:
+            follower.process.send_signal(signal.SIGCONT)

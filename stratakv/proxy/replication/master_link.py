@@ -39,12 +39,17 @@ ACK_SECONDS: Final = 1.0
 class MasterLink:
     """Follows one master until it is stopped."""
 
-    def __init__(self, server: "Server", replication: "Replication", target: str) -> None:
+    def __init__(
+        self, server: "Server", replication: "Replication", target: str, *, takes_over: bool
+    ) -> None:
         self._server = server
         self._replication = replication
         self._feed: Feed = replication.feed
         self.target = target
         self.address = address_of(target)
+        self.takes_over = takes_over
+        """Whether the other side is to become the master by our coming."""
+        self.has_failed = False
         self.is_up = False
         self.reason = "not connected yet"
         """Why it is not up."""
@@ -144,6 +149,7 @@ class MasterLink:
         if self.is_up or reason != self.reason:
             log.warning("no link to the master %s: %s", self.address, reason)
         self.reason = reason
+        self.has_failed = True
 
     def _let_go(self) -> None:
         if self.is_up:
@@ -178,7 +184,8 @@ class MasterLink:
         await handshake.introduce(self._server.port)
         self.is_connecting = False
         position = self._replication.known_position()
-        answer = await handshake.ask_for_stream(position)
+        answer = await handshake.ask_for_stream(position, takes_over=self.takes_over)
+        self.takes_over = False
         if answer.is_full:
             rest = await self._sync(handshake, reader, answer)
         else:
