@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stratakv.encodings.layout.positions import Position
 from stratakv.options import Options
-from stratakv.proxy.replication.feed import encode_request
+from stratakv.proxy.wire.packing import request
 from stratakv.storage.cache.address import Address, parse_address
 
 LONGEST_LINE = 1 << 16
@@ -101,7 +101,7 @@ class Handshake:
         raise LinkFailed(f"instead of a dump the master sends: {_shown(line)}")
 
     async def _ask(self, *words: bytes) -> bytes:
-        self._writer.write(encode_request(words))
+        self._writer.write(request(*words))
         return await self.line()
 
     async def line(self) -> bytes:
