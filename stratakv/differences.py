@@ -64,9 +64,10 @@ DIFFERENCES: Final = (
         "CONFIG",
         "appendonly and appendfsync are names for the durability (`no` is os), loglevel for"
         " log-level; the limits of compact forms show in OBJECT ENCODING. Names that tune what does"
-        " not exist here (maxmemory, save, hz, repl-..., active-defrag-...) may be set to what they"
-        " are and are refused otherwise, with the reason. CONFIG REWRITE is refused: we only read"
-        " our file. port and bind are read at the start. Our own options are there as well",
+        " not exist here (maxmemory, save, hz, repl-diskless-..., active-defrag-...) may be set to"
+        " what they are and are refused otherwise, with the reason. CONFIG REWRITE writes what was"
+        " changed into our file, which is TOML. port and bind are read at the start. Our own"
+        " options are there as well",
     ),
     (
         "COMMAND DOCS",
@@ -132,9 +133,17 @@ DIFFERENCES: Final = (
     ),
     ("ACL", "there is one user, `default`, whose password is the option requirepass"),
     (
-        "CLUSTER, replication",
-        "there is none: the answers are those of a lone Redis master. CLUSTER KEYSLOT answers all"
+        "CLUSTER",
+        "there is none: the answers are those of a Redis without one. CLUSTER KEYSLOT answers all"
         " the same, for clients that sort their keys",
+    ),
+    (
+        "Replication",
+        "a replica keeps its place in the stream with its data, and goes on there after any end. A"
+        " restarted master has another master_replid, with the old one as second. A transaction"
+        " tells replicas of its writers that changed nothing too, and one with FLUSHALL, FLUSHDB or"
+        " SWAPDB in it in parts. XREADGROUP of entries that are pending is told as well. WAIT waits"
+        " for all that was written before it, by whomever. INFO has master_link_error",
     ),
     ("MODULE", "there are no modules: the list is empty, and nothing can be loaded"),
     (

@@ -143,6 +143,7 @@ def test_every_name_that_redis_has_too_has_its_default(
     )
     ours = {b"bind", b"port", b"dir", b"client-output-buffer-limit", b"unixsocketperm"}
     ours |= {b"logfile", b"pidfile", b"unixsocket"}
+    ours |= {b"repl-diskless-load", b"repl-diskless-sync-delay"}
     shared = (set(redis) & set(strata)) - ours
     assert len(shared) > 60
     assert {n: (redis[n], strata[n]) for n in shared if redis[n] != strata[n]} == {}
@@ -159,8 +160,8 @@ def test_every_name_that_redis_has_too_has_its_default(
         ("auto-aof-rewrite-percentage", "50", b"the log is LevelDB's"),
         ("activedefrag", "yes", b"no heap to defragment"),
         ("hz", "100", b"ten times a second"),
-        ("min-replicas-to-write", "1", b"there is no replication"),
-        ("masterauth", "x", b"there is no replication"),
+        ("repl-diskless-sync", "no", b"made from a snapshot and streamed"),
+        ("replica-announced", "no", b"a replica announces itself"),
         ("tracking-table-max-keys", "5", b"client tracking does not exist"),
         ("oom-score-adj", "yes", b"service manager"),
     ],

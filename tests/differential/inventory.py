@@ -39,13 +39,14 @@ NOT_RANDOM: Final = {
         "of Redis 7.4 and 8.0: commands/test_field_times",
     ),
     "WAITAOF": "of Redis 7.2: commands/test_server",
+    **dict.fromkeys(
+        ("FAILOVER", "PSYNC", "REPLCONF", "REPLICAOF", "SLAVEOF", "SYNC"),
+        "changes the server's place, or turns the connection into a stream: tests/replication",
+    ),
 }
 
 _ACL = "ACL|DELUSER ACL|DRYRUN ACL|GENPASS ACL|LOAD ACL|LOG ACL|SAVE ACL|SETUSER"
 NOT_SERVED: Final = {
-    **dict.fromkeys(
-        ("FAILOVER", "PSYNC", "REPLCONF", "REPLICAOF", "SLAVEOF", "SYNC"), "there are no replicas"
-    ),
     **dict.fromkeys(("MIGRATE", "RESTORE-ASKING"), "there is no cluster"),
     **dict.fromkeys(_ACL.split(), "there is one user"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
+from tests.harness.wire import encode
 from tests.replication.fleet import contents, follow, info, wait_in_step
 
 Two = tuple[StrataServer, StrataServer]
@@ -176,3 +178,81 @@ def test_an_old_replica_without_marks_gets_a_length(followed: Two) -> None:
         dump = stream.read(int(line[1:]))
         assert dump.startswith(b"REDIS0010")
         assert dump[-9] == 0xFF
+
+
+def test_failover_hands_the_place_over_and_loses_nothing(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        for number in range(100):
+            one.send("RPUSH", "l", number)
+        syncs = info(other, "stats")["sync_full"]
+        assert one.send("FAILOVER", "TO", "127.0.0.1", follower.port).raw == b"+OK\r\n"
+        wait_until(lambda: info(one)["role"] == "slave" and info(other)["role"] == "master")
+        wait_in_step(follower, leader)
+        assert info(one)["master_failover_state"] == "no-failover"
+        assert info(other, "stats")["sync_full"] == syncs
+        assert other.send("RPUSH", "l", "more").frame.number == 101
+        assert one.send("RPUSH", "l", "x").raw.startswith(b"-READONLY ")
+
+
+def test_a_failover_can_be_aborted_or_runs_out_of_time(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one:
+        assert one.send("FAILOVER", "ABORT").raw == b"-ERR No failover in progress.\r\n"
+        assert follower.process is not None
+        follower.process.send_signal(signal.SIGSTOP)
+        try:
+            one.send("SET", "k", "v")
+            assert one.send("FAILOVER").raw == b"+OK\r\n"
+            assert info(one)["master_failover_state"] == "waiting-for-sync"
+            assert one.send("FAILOVER").raw == b"-ERR FAILOVER already in progress.\r\n"
+            assert one.send("FAILOVER", "ABORT").raw == b"+OK\r\n"
+            assert one.send("SET", "k", "w").raw == b"+OK\r\n"
+            one.send("FAILOVER", "TIMEOUT", 1)
+            assert one.send("SET", "k", "x").raw == b"+OK\r\n"
+        finally:
+            follower.process.send_signal(signal.SIGCONT)
+
+
+def test_a_stream_that_nobody_wants_ends_and_begins_anew(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        other.send("REPLICAOF", "NO", "ONE")
+        before = info(one)["master_replid"]
+        one.send("CONFIG", "SET", "repl-backlog-ttl", 1)
+        wait_until(lambda: info(one)["repl_backlog_active"] == "0")
+        one.send("CONFIG", "SET", "repl-backlog-ttl", 3600)
+        one.send("SET", "k", "unheard")
+        follow(follower, leader)
+        assert other.send("GET", "k").raw == b"$7\r\nunheard\r\n"
+        assert info(one)["master_replid"] != before
+
+
+def test_a_pipeline_of_many_clients_and_long_writers_arrives_in_an_order_that_is_the_same(
+    followed: Two,
+) -> None:
+    leader, follower = followed
+    with leader.client() as one, leader.client() as two, leader.client() as three:
+        many = [str(number) for number in range(5000)]
+        one.send("SADD", "set", *many)
+        one.send("ZADD", "zset", *[word for name in many for word in (name, name)])
+        for number in range(5):
+            one.write(encode("SUNIONSTORE", "union", "set", "other"))
+            two.write(encode("SPOP", "set", "700"))
+            three.write(encode("MSET", *[word for name in many for word in (name, number)]))
+            three.write(encode("INCR", "n") * 1)
+            one.write(encode("EVAL", LONG_SCRIPT, 2, "n", "list"))
+            two.write(encode("ZREMRANGEBYRANK", "zset", "0", "600"))
+            two.write(encode("DEL", *many[number::2]))
+            for client, count in ((one, 2), (two, 3), (three, 2)):
+                for _ in range(count):
+                    assert not client.read().frame.is_error
+        wait_in_step(leader, follower)
+        with follower.client() as other:
+            assert contents(other) == contents(one)
+
+
+LONG_SCRIPT = """
+for i = 1, 3000 do redis.call('INCR', KEYS[1]); redis.call('RPUSH', KEYS[2], i) end
+return redis.call('SPOP', 'other')
+"""

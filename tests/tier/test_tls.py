@@ -139,3 +139,13 @@ def test_files_belong_to_tls_addresses() -> None:
     assert "a b" not in str(place)
     with pytest.raises(ValueError):  # whatever the text
         parse_address("redis://h?ca=/a.pem")
+
+
+def test_a_master_is_followed_over_tls(tier: TlsRedis, certificates: Path, tmp_path: Path) -> None:
+    flags = ("--replicaof", url(tier, certificates))
+    server = StrataServer(tmp_path / "replica", flags=flags).start()
+    with tier.client() as master, server.client() as client:
+        master.send("SET", "told", "in secret")
+        wait_until(lambda: client.send("GET", "told").raw == b"$9\r\nin secret\r\n", server.output)
+        wait_until(lambda: b":up\r\n" in client.send("INFO", "replication").raw, server.output)
+    server.stop()

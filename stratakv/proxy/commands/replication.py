@@ -5,9 +5,10 @@ import logging
 from stratakv import errors
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
-from stratakv.proxy.arguments.args import integer, ranged
+from stratakv.proxy.arguments.args import Args, integer, ranged
 from stratakv.proxy.clients.session import REPLICA, Session
 from stratakv.proxy.commands.clients import milliseconds
+from stratakv.proxy.replication.failover import NONE
 from stratakv.proxy.replication.replicas import Replica
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status
@@ -64,14 +65,66 @@ def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
     return replication.waits.wait(session, wanted, limit / 1000)
 
 
+@command(
+    "FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+    "admin noscript stale",
+    since="6.2.0",
+)
+def failover(session: Session, *words: bytes) -> Reply:
+    """Hand the place of the master over to a replica, without losing a write."""
+    replication = session.server.replication
+    if len(words) == 1 and words[0].upper() == b"ABORT":
+        if replication.failover.state == NONE:
+            raise CommandError(b"ERR No failover in progress.")
+        replication.failover.abort("FAILOVER ABORT")
+        return OK
+    place: tuple[str, int] | None = None
+    timeout_ms = 0
+    is_forced = False
+    args = Args(words)
+    while args:
+        word = args.option()
+        if word == b"TIMEOUT" and args and not timeout_ms:
+            timeout_ms = args.integer()
+            if timeout_ms <= 0:
+                raise CommandError(b"ERR FAILOVER timeout must be greater than 0")
+        elif word == b"TO" and len(args) >= 2 and place is None:
+            place = (args.take().decode("latin-1"), args.integer())
+        elif word == b"FORCE" and not is_forced:
+            is_forced = True
+        else:
+            raise errors.syntax()
+    if not replication.is_master:
+        raise CommandError(b"ERR FAILOVER is not allowed when server is a replica.")
+    if replication.failover.state != NONE:
+        raise CommandError(b"ERR FAILOVER already in progress.")
+    if is_forced and (place is None or not timeout_ms):
+        raise CommandError(errors.FORCED_FAILOVER)
+    replication.failover.begin(place, timeout_seconds=timeout_ms / 1000, is_forced=is_forced)
+    return OK
+
+
 # between masters and replicas
 
 
 @command("PSYNC replicationid offset", _SYNC, arity=-3, since="2.8.0")
 def psync(session: Session, replication_id: bytes, offset: bytes, *words: bytes) -> Reply:
     """Send the stream of what is written from an offset on, or everything first."""
+    if words and words[0].upper() == b"FAILOVER":
+        _take_over(session, replication_id)
     _serve(session, replication_id, integer(offset), greets=True)
     return NO_REPLY
+
+
+def _take_over(session: Session, replication_id: bytes) -> None:
+    """The master of this replica hands its place over."""
+    replication = session.server.replication
+    if replication.is_master:
+        return
+    if replication_id.lower() != replication.feed.position.id:
+        raise CommandError(b"ERR PSYNC FAILOVER replid must match my replid.")
+    log.warning("the master hands its place over to this server")
+    replication.lead()
 
 
 @command("SYNC", _SYNC)

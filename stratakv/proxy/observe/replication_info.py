@@ -25,7 +25,7 @@ def fields(server: "Server") -> Fields:
     shown |= _replicas(server)
     return {
         **shown,
-        "master_failover_state": "no-failover",
+        "master_failover_state": replication.failover.state,
         "master_replid": position.id.decode(),
         "master_replid2": (position.second_id or NO_ID).decode(),
         "master_repl_offset": position.offset,

@@ -6,6 +6,7 @@
     replicas        who is sent the stream
     full_sync       everything, for a replica that begins
     waits           WAIT
+    failover        FAILOVER
     master_link     the connection to the master
     handshake       what is said before the stream
     dump_load       everything, from a master

@@ -13,7 +13,7 @@ Invariants
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from stratakv.encodings.keyspace.keyspace import Effect, Keyspace
@@ -21,15 +21,13 @@ from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.positions import Position, decode_position, encode_position
 from stratakv.errors import StoreUnavailable
 from stratakv.proxy.replication.backlog import Backlog
-from stratakv.proxy.wire.encoding import ARRAY_HEADS, BULK_HEADS, CRLF
+from stratakv.proxy.wire.packing import joined, pack, request
 from stratakv.storage.store import Done
 
-LARGE: Final = 64 << 10
-"""An argument of more bytes is not copied."""
-_MULTI: Final = b"*1\r\n$5\r\nMULTI\r\n"
-_EXEC: Final = b"*1\r\n$4\r\nEXEC\r\n"
-PING: Final = b"*1\r\n$4\r\nPING\r\n"
-GETACK: Final = b"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"
+_MULTI: Final = request(b"MULTI")
+_EXEC: Final = request(b"EXEC")
+PING: Final = request(b"PING")
+GETACK: Final = request(b"REPLCONF", b"GETACK", b"*")
 
 
 def fresh_id() -> bytes:
@@ -148,16 +146,16 @@ class Feed:
             out.append(_MULTI)
         for database, words in effects:
             self._select(database, out)
-            _encode(words, out)
+            pack(words, out)
         if is_unit:
             out.append(_EXEC)
         if out:
             self._add(out)
 
-    def pass_on(self, chunk: bytes, database: int) -> None:
+    def pass_on(self, chunks: list[bytes], database: int) -> None:
         """What a master has sent, and its commands are for that database by then."""
         self._selected = database
-        self._add([chunk])
+        self._add(chunks)
 
     def insert(self, chunk: bytes) -> None:
         """Put a command into the stream that writes nothing."""
@@ -170,7 +168,7 @@ class Feed:
     def _select(self, database: int, out: list[bytes]) -> None:
         if database != self._selected:
             self._selected = database
-            _encode((b"SELECT", b"%d" % database), out)
+            pack((b"SELECT", b"%d" % database), out)
 
     def _add(self, chunks: list[bytes]) -> None:
         self._waiting += chunks
@@ -207,7 +205,7 @@ class Feed:
         return ended
 
     def _send(self, backlog: Backlog, chunks: list[bytes]) -> None:
-        for chunk in _joined(chunks):
+        for chunk in joined(chunks):
             backlog.append(chunk)
             self.on_sent(chunk)
 
@@ -217,41 +215,6 @@ class Feed:
         self._selected = -1
         if self.backlog is not None:
             self.position = self.position._replace(offset=self.backlog.end)
-
-
-def _encode(words: Sequence[bytes], out: list[bytes]) -> None:
-    """A command as a request, in few pieces; a large argument is one by itself."""
-    count = len(words)
-    parts = [ARRAY_HEADS[count] if count < 1024 else b"*%d\r\n" % count]
-    for word in words:
-        size = len(word)
-        parts.append(BULK_HEADS[size] if size < 1024 else b"$%d\r\n" % size)
-        if size > LARGE:
-            out += (b"".join(parts), word)
-            parts = [CRLF]
-        else:
-            parts += (word, CRLF)
-    out.append(b"".join(parts))
-
-
-def encode_request(words: Sequence[bytes]) -> bytes:
-    """A command as a request."""
-    out: list[bytes] = []
-    _encode(words, out)
-    return b"".join(out)
-
-
-def _joined(chunks: list[bytes]) -> list[bytes]:
-    """The same bytes in fewer pieces."""
-    joined: list[bytes] = []
-    small: list[bytes] = []
-    for chunk in chunks:
-        if len(chunk) <= LARGE:
-            small.append(chunk)
-            continue
-        joined += (b"".join(small), chunk) if small else (chunk,)
-        small = []
-    return [*joined, b"".join(small)] if small else joined
 
 
 def _nobody_listens(chunk: bytes) -> None:

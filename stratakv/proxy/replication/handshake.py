@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stratakv.encodings.layout.positions import Position
 from stratakv.options import Options
-from stratakv.proxy.replication.feed import encode_request
+from stratakv.proxy.wire.packing import request
 from stratakv.storage.cache.address import Address, parse_address
 
 LONGEST_LINE = 1 << 16
@@ -74,17 +74,21 @@ class Handshake:
         if reply.startswith((b"-NOAUTH", b"-NOPERM")):
             raise LinkFailed(f"the master refuses us: {_shown(reply)}")
 
-    async def ask_for_stream(self, position: Position | None) -> Answer:
-        """PSYNC: go on from a place, or begin with everything."""
+    async def ask_for_stream(self, position: Position | None, *, takes_over: bool) -> Answer:
+        """PSYNC: go on from a place, or begin with everything.
+
+        `takes_over`: the other side is to be the master from now on (FAILOVER).
+        """
         if position is None:
             reply = await self._ask(b"PSYNC", b"?", b"-1")
         else:
-            reply = await self._ask(b"PSYNC", position.id, b"%d" % (position.offset + 1))
-        words = reply.split()
-        if words[0] == b"+CONTINUE" and position is not None:
-            return Answer(False, words[1] if len(words) > 1 else position.id, position.offset)
-        if words[0] == b"+FULLRESYNC" and len(words) == 3 and words[2].lstrip(b"-").isdigit():
-            return Answer(True, words[1], int(words[2]))
+            words = [b"PSYNC", position.id, b"%d" % (position.offset + 1)]
+            reply = await self._ask(*words, *([b"FAILOVER"] if takes_over else []))
+        said = reply.split()
+        if said[0] == b"+CONTINUE" and position is not None:
+            return Answer(False, said[1] if len(said) > 1 else position.id, position.offset)
+        if said[0] == b"+FULLRESYNC" and len(said) == 3 and said[2].lstrip(b"-").isdigit():
+            return Answer(True, said[1], int(said[2]))
         raise LinkFailed(f"the master answers PSYNC with: {_shown(reply)}")
 
     async def dump_header(self) -> tuple[int, bytes]:
@@ -97,7 +101,7 @@ class Handshake:
         raise LinkFailed(f"instead of a dump the master sends: {_shown(line)}")
 
     async def _ask(self, *words: bytes) -> bytes:
-        self._writer.write(encode_request(words))
+        self._writer.write(request(*words))
         return await self.line()
 
     async def line(self) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.layout.positions import Position
 from stratakv.proxy.replication.dump_load import DumpLoad
-from stratakv.proxy.replication.feed import Feed, encode_request
+from stratakv.proxy.replication.feed import Feed
 from stratakv.proxy.replication.handshake import (
     LONGEST_LINE,
     Answer,
@@ -22,6 +22,7 @@ from stratakv.proxy.replication.handshake import (
     address_of,
 )
 from stratakv.proxy.replication.master_session import MasterSession
+from stratakv.proxy.wire.packing import packed_size, request
 from stratakv.proxy.wire.requests import Request, RequestParser
 
 if TYPE_CHECKING:
@@ -39,12 +40,17 @@ ACK_SECONDS: Final = 1.0
 class MasterLink:
     """Follows one master until it is stopped."""
 
-    def __init__(self, server: "Server", replication: "Replication", target: str) -> None:
+    def __init__(
+        self, server: "Server", replication: "Replication", target: str, *, takes_over: bool
+    ) -> None:
         self._server = server
         self._replication = replication
         self._feed: Feed = replication.feed
         self.target = target
         self.address = address_of(target)
+        self.takes_over = takes_over
+        """Whether the other side is to become the master by our coming."""
+        self.has_failed = False
         self.is_up = False
         self.reason = "not connected yet"
         """Why it is not up."""
@@ -110,8 +116,7 @@ class MasterLink:
         """Tell the master up to where everything is in our store."""
         self._acked_at = time.monotonic()
         if self._writer is not None and self.is_up:
-            words = (b"REPLCONF", b"ACK", b"%d" % self._feed.sent)
-            self._writer.write(encode_request(words))
+            self._writer.write(request(b"REPLCONF", b"ACK", b"%d" % self._feed.sent))
 
     # the life of the link
 
@@ -144,6 +149,7 @@ class MasterLink:
         if self.is_up or reason != self.reason:
             log.warning("no link to the master %s: %s", self.address, reason)
         self.reason = reason
+        self.has_failed = True
 
     def _let_go(self) -> None:
         if self.is_up:
@@ -178,7 +184,8 @@ class MasterLink:
         await handshake.introduce(self._server.port)
         self.is_connecting = False
         position = self._replication.known_position()
-        answer = await handshake.ask_for_stream(position)
+        answer = await handshake.ask_for_stream(position, takes_over=self.takes_over)
+        self.takes_over = False
         if answer.is_full:
             rest = await self._sync(handshake, reader, answer)
         else:
@@ -246,11 +253,11 @@ class MasterLink:
 
     def _parse(self, parser: RequestParser, data: bytes) -> list[Request]:
         """The requests of some data. Their sizes have to add up: offsets count the same bytes."""
-        requests = [request for request in parser.receive(data) if request]
+        requests = [words for words in parser.receive(data) if words]
         if parser.error is not None:
             raise LinkFailed(f"the master sends nonsense: {parser.error.text.decode('latin-1')}")
         self._received += len(data)
-        self._parsed += sum(map(_size, requests))
+        self._parsed += sum(map(packed_size, requests))
         if parser.is_between and self._parsed != self._received:
             raise LinkFailed("the master sends something else than plain requests")
         return requests
@@ -258,9 +265,3 @@ class MasterLink:
     def _answer_soon(self) -> None:
         """The master asks how far we are: it hears when what we have is in the engine."""
         self._server.turns.flush_now(self.acknowledge)
-
-
-def _size(request: Request) -> int:
-    """How many bytes a request takes in its plain form."""
-    size = len(b"*%d\r\n" % len(request))
-    return size + sum(len(b"%d" % len(word)) + len(word) + 5 for word in request)

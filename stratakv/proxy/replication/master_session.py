@@ -19,7 +19,8 @@ from stratakv.encodings.keyspace.keyspace import Effect
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.session import FROM_MASTER
-from stratakv.proxy.replication.feed import Feed, encode_request
+from stratakv.proxy.replication.feed import Feed
+from stratakv.proxy.wire.packing import MANY, Packing, pack
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ class MasterSession:
         self._server = server
         self._feed = feed
         self._resumed: asyncio.Future[None] | None = None
-        self._unit: list[Request] | None = None
-        """The unit that runs and is not in the stream yet."""
+        self._unit: list[bytes] | None = None
+        """The unit that runs and is not in the stream yet, packed as it came."""
         self._gathered: list[Request] = []
         """The commands since MULTI."""
         self._complaints = 0
@@ -135,8 +136,9 @@ class MasterSession:
 
     async def _apply(self, unit: list[Request]) -> None:
         session = self.session
+        packed = await self._pack(unit)
         self._server.turns.touch(session)
-        self._unit = unit
+        self._unit = packed
         is_question = unit[0][0].upper() == b"REPLCONF"
         if not is_question:
             self._server.dispatcher.run(session, unit)
@@ -149,6 +151,18 @@ class MasterSession:
         if is_question:
             self.on_question()
 
+    async def _pack(self, unit: list[Request]) -> list[bytes]:
+        """The bytes of a unit; others are served if there are many."""
+        packed: list[bytes] = []
+        for request in unit:
+            if len(request) <= MANY:
+                pack(request, packed)
+                continue
+            steps = Packing(request)
+            while not steps.step(packed):
+                await asyncio.sleep(0)
+        return packed
+
     def _go_on(self) -> None:
         if self._resumed is not None and not self._resumed.done():
             self._resumed.set_result(None)
@@ -157,8 +171,7 @@ class MasterSession:
         """The unit that runs is applied, or has come to its end: it joins the stream, once."""
         unit, self._unit = self._unit, None
         if unit is not None:
-            raw = b"".join([encode_request(request) for request in unit])
-            self._feed.pass_on(raw, self.session.txn.db.index)
+            self._feed.pass_on(unit, self.session.txn.db.index)
 
     def _look_at_replies(self, unit: list[Request]) -> None:
         """A master's command that fails here means that the two differ: say so."""

@@ -8,6 +8,7 @@ from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.layout.positions import Position
 from stratakv.options import Effects
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.replication.failover import Failover
 from stratakv.proxy.replication.feed import Feed
 from stratakv.proxy.replication.full_sync import FullSync
 from stratakv.proxy.replication.master_link import MasterLink
@@ -33,6 +34,7 @@ class Replication:
         self.feed = Feed(server.keyspace, server.options.repl_backlog_size)
         self.replicas = Replicas(self.feed, server.options)
         self.waits = Waits(server, self.feed, self.replicas)
+        self.failover = Failover(server, self)
         self.link: MasterLink | None = None
         self.full_syncs = self.partial_syncs = self.refused_syncs = 0
         self._last_link: MasterLink | None = None
@@ -79,8 +81,11 @@ class Replication:
 
     # changing places
 
-    def follow(self, target: str) -> None:
-        """Be a replica of the master at "host port", or at an address."""
+    def follow(self, target: str, *, takes_over: bool = False) -> None:
+        """Be a replica of the master at "host port", or at an address.
+
+        `takes_over`: it is a replica of ours that becomes the master by this.
+        """
         was_known = self.feed.is_open or self.feed.was_open
         if not self.feed.is_open:
             if not was_known:
@@ -92,9 +97,11 @@ class Replication:
             self._last_link = self.link
         elif self.feed.is_open:
             self.feed.follow(lambda effects: None)
+        if not takes_over:
+            self.failover.abort("this server follows another master")
         self.replicas.cut_all("this server follows another master now")
         self._options.replicaof = target
-        self.link = MasterLink(self._server, self, target)
+        self.link = MasterLink(self._server, self, target, takes_over=takes_over)
         self.link.start(self._last_link)
         self._server.housekeeper.is_follower = True
         self._look_at_guards()
@@ -129,6 +136,9 @@ class Replication:
         link = self.link
         if link is not None and link.is_up:
             self._knows_position = True
+            self.failover.ended()
+        elif link is not None and link.takes_over and link.has_failed:
+            self.failover.abort(link.reason)
         self._look_at_guards()
 
     def abandon(self) -> None:
@@ -204,6 +214,7 @@ class Replication:
         if now < self._ticked_at + ROUND_SECONDS:
             return
         self._ticked_at = now
+        self.failover.look()
         self.replicas.check_silent()
         if self.is_master and self.feed.is_open:
             self._server.turns.begin_background()
@@ -219,6 +230,7 @@ class Replication:
 
     def _replicas_changed(self) -> None:
         self.waits.look()
+        self.failover.look()
         self._look_at_guards()
 
     def _look_at_guards(self) -> None:

@@ -21,7 +21,8 @@ from time import perf_counter
 from typing import Any
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
+from stratakv.encodings.keyspace.keyspace import Effect
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
 from stratakv.errors import CommandError, Corrupt, Damaged, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.observe.stats import Stats
@@ -29,6 +30,7 @@ from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import LOCKED, WATCHED, Guards
 from stratakv.proxy.run.long_work import LongWork
 from stratakv.proxy.table.registry import Command
+from stratakv.proxy.wire.packing import MANY, pack_slowly
 from stratakv.proxy.wire.replies import made
 from stratakv.proxy.wire.requests import Request
 
@@ -73,10 +75,10 @@ class Running:
             value = invoke(session, entry, request) if serve is None else serve()
             if work is not None:
                 if work.has_changes:
-                    self._tell(session, entry, request, value)
+                    self._tell(session, work.txn, entry, request, value)
                     work.publish()
             elif txn.changed:
-                self._tell(session, entry, request, value)
+                self._tell(session, txn, entry, request, value)
                 txn.apply()
                 session.mark_write()
             elif txn.effects is not None:
@@ -91,12 +93,13 @@ class Running:
             session.needs_commit = True
         return value
 
-    def _tell(self, session: Session, entry: Command, request: Request, value: Any) -> None:
+    def _tell(
+        self, session: Session, txn: Txn, entry: Command, request: Request, value: Any
+    ) -> None:
         """Let replicas know what a command has written, if anything.
 
         What a long reader has found expired may be there again: it has locked nothing.
         """
-        txn = session.txn
         if not txn.keyspace.replicates:
             return
         if txn.is_long and session.lock is None:
@@ -104,6 +107,8 @@ class Running:
         elif txn.metas or txn.rows or txn.siblings or txn.is_long:
             entry.tell(txn, request, value)
             session.has_written = True
+            if txn.is_long and txn.effects is not None:
+                _pack_long_ones(txn, txn.effects)
 
     def run_in_unit(
         self, session: Session, entry: Command, request: Request, source: str = ""
@@ -153,6 +158,13 @@ class Running:
             failure = CommandError(b"ERR internal error; see the server's log")
         self._stats.count_error(failure)
         return failure
+
+
+def _pack_long_ones(txn: Txn, effects: list[Effect]) -> None:
+    """Make ahead, in slices, what would hold everybody up when the writes are applied."""
+    for at, (database, words) in enumerate(effects):
+        if len(words) > MANY:
+            effects[at] = (database, pack_slowly(words, txn.pause_if_due))
 
 
 def _sees_keys(entry: Command) -> bool:

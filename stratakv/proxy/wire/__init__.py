@@ -3,4 +3,5 @@
     requests  the parser
     replies   the values that handlers return
     encoding  their bytes in RESP2 and RESP3
+    packing   commands as requests, for other servers
 """
