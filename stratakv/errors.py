@@ -467,6 +467,12 @@ def no_such_version(highest: int) -> CommandError:
 
 
 NOTHING_TO_ADOPT = b"ERR the Redis of zset-store-url has not lost the mark of this store"
+MIGRATE_KEYS = (
+    b"ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
+)
+MIGRATE_CONNECT = b"IOERR error or timeout connecting to the client"
+MIGRATE_WRITE = b"IOERR error or timeout writing to target instance"
+MIGRATE_READ = b"IOERR error or timeout reading to target instance"
 BACKING_UP = b"ERR a backup is still being made"
 NO_BACKUP_PLACE = b"ERR the place of a backup is an absolute path"
 REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"

@@ -7,6 +7,9 @@
     backup_command    `stratakv backup` and `stratakv restore`
     into_directory    a dump into a data directory
     into_server       keys into a running server, by RESTORE
+    live              a server that is copied, then followed
+    replica_link      what a server sends to its replicas
+    payload_copies    what stands in a dump, as RESTORE takes it
     server_keys       the keys of a running server, as a dump has them
     comparison        the keys of two servers, one by one
     selection         which keys are meant

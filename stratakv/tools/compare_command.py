@@ -10,6 +10,7 @@ from stratakv.tools import selection
 from stratakv.tools.comparison import Pair
 from stratakv.tools.links import Failure, Link, scan, sizes
 from stratakv.tools.outcomes import shown
+from stratakv.tools.places import LIVE_KEY
 from stratakv.tools.progress import Bar, bar
 from stratakv.tools.selection import Selection
 
@@ -67,7 +68,8 @@ def _differences(
         if chosen.database not in (None, database):
             continue
         pair.select(database)
-        for keys in _keys(pair, chosen, sample):
+        for found in _keys(pair, chosen, sample):
+            keys = [key for key in found if key != LIVE_KEY]
             for key, how in _settled(pair, keys).items():
                 yield f"database {database}, key {shown(key)}: {how}"
             looked += len(keys)

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from stratakv.encodings.rdb import files, payloads, skipping
-from stratakv.encodings.rdb.chunk_reader import ChunkReader
+from stratakv.encodings.rdb import files, payloads
 from stratakv.encodings.rdb.file_reader import Entry, FileReader, Place
 from stratakv.encodings.rdb.files import BadFile
-from stratakv.encodings.rdb.parts import encode_string
 from stratakv.tools import places, selection, server_keys
 from stratakv.tools.into_directory import Directory, DirectoryImport
 from stratakv.tools.into_server import Target
 from stratakv.tools.links import Link, is_address
+from stratakv.tools.live import Live
 from stratakv.tools.outcomes import KeyExists, Outcome
+from stratakv.tools.payload_copies import library_payload, object_payload
 from stratakv.tools.progress import Bar, bar
 from stratakv.tools.selection import Selection
 
@@ -42,6 +42,14 @@ def declare(commands: Any) -> None:
         "--dry-run", action="store_true", help="count, and name what cannot be imported"
     )
     parser.add_argument(
+        "--live",
+        action="store_true",
+        help="copy a server, then follow it as a replica until interrupted; tells when in step",
+    )
+    parser.add_argument(
+        "--until-in-step", action="store_true", help="with --live: end as soon as it is in step"
+    )
+    parser.add_argument(
         "--databases", type=int, default=16, metavar="N", help="of a new directory (default: 16)"
     )
     parser.set_defaults(run=run)
@@ -51,6 +59,8 @@ def run(parsed: argparse.Namespace) -> int:
     """0 if everything was imported; 1 if keys were refused, or it ended early."""
     outcome = Outcome()
     verb = "can be imported" if parsed.dry_run else "imported"
+    if parsed.live and not is_address(parsed.source):
+        raise OSError("--live follows a server: redis://host:port")
     try:
         if is_address(parsed.source):
             _from_server(parsed, outcome)
@@ -158,7 +168,7 @@ def _dump_into_server(
                 shown.move(file.reader.position, file.keys)
         target.flush()
         if chosen.is_everything and file.libraries:
-            target.restore_libraries(_libraries(file))
+            target.restore_libraries(library_payload(file.libraries))
             outcome.libraries = len(file.libraries)
     finally:
         link.close()
@@ -179,22 +189,17 @@ def _offer(
         outcome.unwanted += 1
         file.skip(entry)
     else:
-        target.add(entry, file.take(entry, lambda reader: _payload(reader, entry.kind)))
-
-
-def _payload(reader: ChunkReader, kind: int) -> bytes:
-    """What RESTORE takes: the object as it stands in the dump."""
-    reader.record()
-    skipping.skip_object(reader, kind)
-    return payloads.sealed(kind, reader.recorded())
-
-
-def _libraries(file: FileReader) -> bytes:
-    first, *rest = [bytes((files.LIBRARY,)) + encode_string(code) for code in file.libraries]
-    return payloads.sealed(first[0], first[1:] + b"".join(rest))
+        target.add(entry, file.take(entry, lambda reader: object_payload(reader, entry.kind)))
 
 
 # from a server
+
+
+def _follow(parsed: argparse.Namespace, outcome: Outcome) -> None:
+    chosen = selection.chosen(parsed)
+    if not chosen.is_everything or parsed.dry_run or parsed.replace or parsed.skip:
+        raise OSError("--live takes everything over: it goes with no other option")
+    Live(parsed.source, parsed.target, outcome).run(until_in_step=parsed.until_in_step)
 
 
 def _from_server(parsed: argparse.Namespace, outcome: Outcome) -> None:
@@ -203,6 +208,9 @@ def _from_server(parsed: argparse.Namespace, outcome: Outcome) -> None:
             f"{os.fspath(parsed.target)}: keys of a server are imported into a server;"
             " for a directory, export a dump first"
         )
+    if parsed.live:
+        _follow(parsed, outcome)
+        return
     chosen = selection.chosen(parsed)
     source, link = Link(parsed.source), Link(parsed.target)
     target = Target(link, _existing(parsed), outcome)

@@ -22,7 +22,7 @@ class Target:
         self._outcome = outcome
         self._waiting: list[tuple[Entry, bytes]] = []
         self._size = 0
-        self._database = link.address.database
+        self._database = -1
 
     @property
     def is_full(self) -> bool:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from stratakv.encodings.rdb.file_reader import Place
 
+LIVE_KEY: Final = b"stratakv:import"
+"""The key of a target that says how far it follows its source (see live.py)."""
 _COMPARED_BYTES: Final = 1 << 16
 
 

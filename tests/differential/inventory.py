@@ -28,6 +28,7 @@ NOT_RANDOM: Final = {
     "QUIT": "ends the connection: test_connection_state",
     "MONITOR": "turns the connection into a stream: test_connection_state",
     "BGSAVE": "depends on a child process of Redis that may still run: test_server",
+    "MIGRATE": "needs a third server: commands/test_migrating",
     "BGREWRITEAOF": "depends on a child process of Redis that may still run: test_server",
     **dict.fromkeys(
         ("SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"),
@@ -47,7 +48,7 @@ NOT_RANDOM: Final = {
 
 _ACL = "ACL|DELUSER ACL|DRYRUN ACL|GENPASS ACL|LOAD ACL|LOG ACL|SAVE ACL|SETUSER"
 NOT_SERVED: Final = {
-    **dict.fromkeys(("MIGRATE", "RESTORE-ASKING"), "there is no cluster"),
+    "RESTORE-ASKING": "there is no cluster",
     **dict.fromkeys(_ACL.split(), "there is one user"),
 }
 """Commands of Redis 7.0 that we do not have."""

@@ -111,7 +111,11 @@ def _back_length_size(size: int) -> int:
     """How many bytes say the length of an entry again, for reading backwards."""
     if size <= 127:
         return 1
-    return next((n for n, most in ((2, 16383), (3, 2097151), (4, 268435455)) if size < most), 5)
+    if size < 16383:
+        return 2
+    if size < 2097151:
+        return 3
+    return 4 if size < 268435455 else 5
 
 
 def pack_listpack(entries: Sequence[bytes]) -> bytes:
@@ -140,11 +144,10 @@ def _encode_integer(number: int) -> bytes:
     if -(1 << 12) <= number < 1 << 12:
         low = number & 0x1FFF
         return bytes((0xC0 | low >> 8, low & 0xFF))
-    sizes = _LISTPACK_INTEGERS.items()
-    mark, size = next(
-        one for one in sizes if -(1 << 8 * one[1] - 1) <= number < 1 << 8 * one[1] - 1
-    )
-    return bytes((mark,)) + number.to_bytes(size, "little", signed=True)
+    for mark, size in _LISTPACK_INTEGERS.items():
+        if -(1 << 8 * size - 1) <= number < 1 << 8 * size - 1:
+            return bytes((mark,)) + number.to_bytes(size, "little", signed=True)
+    raise OverflowError(number)
 
 
 def _back_length(size: int) -> bytes:

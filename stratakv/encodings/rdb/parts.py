@@ -137,4 +137,5 @@ class PayloadReader:
 
     def strings(self, count: int) -> Iterator[bytes]:
         """So many strings."""
-        return (self.string() for _ in range(count))
+        for _ in range(count):
+            yield self.string()

@@ -133,12 +133,14 @@ def _restore_hash(txn: Txn, key: bytes, reader: PayloadReader) -> None:
 
 
 def _restore_timed_hash(txn: Txn, key: bytes, reader: PayloadReader) -> None:
+    _create_timed_hash(txn, key, _timed_fields(reader))
+
+
+def _timed_fields(reader: PayloadReader) -> Iterator[tuple[bytes, bytes, int]]:
     base = int.from_bytes(reader.take(8), "little")
-    count = reader.length()
-    fields = ((reader.length(), reader.string(), reader.string()) for _ in range(count))
-    _create_timed_hash(
-        txn, key, ((field, value, time and base + time - 1) for time, field, value in fields)
-    )
+    for _ in range(reader.length()):
+        time, field = reader.length(), reader.string()
+        yield field, reader.string(), base + time - 1 if time else 0
 
 
 def _restore_packed_timed_hash(txn: Txn, key: bytes, reader: PayloadReader) -> None:
@@ -147,13 +149,19 @@ def _restore_packed_timed_hash(txn: Txn, key: bytes, reader: PayloadReader) -> N
 
 
 def _restore_zset(txn: Txn, key: bytes, reader: PayloadReader) -> None:
-    count = reader.length()
-    _create_zset(txn, key, ((reader.string(), _double(reader)) for _ in range(count)))
+    _create_zset(txn, key, _scored(reader, _double))
 
 
 def _restore_zset_text(txn: Txn, key: bytes, reader: PayloadReader) -> None:
-    count = reader.length()
-    _create_zset(txn, key, ((reader.string(), _digits(reader)) for _ in range(count)))
+    _create_zset(txn, key, _scored(reader, _digits))
+
+
+def _scored(
+    reader: PayloadReader, score: Callable[[PayloadReader], float]
+) -> Iterator[zsets.Scored]:
+    for _ in range(reader.length()):
+        member = reader.string()
+        yield member, score(reader)
 
 
 def _double(reader: PayloadReader) -> float:
@@ -180,12 +188,21 @@ def _restore_packed_hash(unpack: Unpack, txn: Txn, key: bytes, reader: PayloadRe
 
 
 def _restore_packed_zset(unpack: Unpack, txn: Txn, key: bytes, reader: PayloadReader) -> None:
-    pairs = _paired(unpack(reader.string()))
-    _create_zset(txn, key, ((member, _score(text)) for member, text in pairs))
+    _create_zset(txn, key, _parsed(_paired(unpack(reader.string()))))
+
+
+def _parsed(pairs: Iterable[Pair]) -> Iterator[zsets.Scored]:
+    for member, text in pairs:
+        yield member, _score(text)
 
 
 def _create_set(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:
-    _write_rows(txn, key, metas.SET, ((member, b"") for member in found))
+    _write_rows(txn, key, metas.SET, _without_values(found))
+
+
+def _without_values(found: Iterable[bytes]) -> Iterator[Pair]:
+    for member in found:
+        yield member, b""
 
 
 def _create_hash(txn: Txn, key: bytes, found: Iterable[bytes]) -> None:

@@ -124,8 +124,13 @@ def _zset(txn: Txn, meta: Meta) -> Iterator[bytes]:
 def _scored(txn: Txn, meta: Meta) -> Iterable[zsets.Scored]:
     """From the highest score on, where the order is at hand: that is how Redis inserts fastest."""
     if meta.format.tiered and not meta.format.remote:
-        return ((member, decode_score(raw)) for member, raw in member_rows.each_pair(txn, meta))
+        return _decoded(member_rows.each_pair(txn, meta))
     return zsets.scored(meta, zset_order.walk(txn, meta, reverse=True))
+
+
+def _decoded(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[zsets.Scored]:
+    for member, raw in pairs:
+        yield member, decode_score(raw)
 
 
 _WRITERS: Final[dict[int, Callable[[Txn, bytes, Meta], Written]]] = {
