@@ -38,6 +38,7 @@ FOREIGN = {
     "hiredis": ("proxy", "storage"),
     "greenlet": ("proxy",),
     "asyncio": ("proxy", "storage"),
+    "rich": (),
 }
 """Libraries that some layers alone know; the storage speaks to a Redis as the proxy to clients."""
 
@@ -160,6 +161,13 @@ def test_each_library_is_known_to_its_layers_alone() -> None:
         owner = FOREIGN.get(name.split(".")[0])
         layer = layer_of(path)
         return owner is not None and layer is not None and layer not in owner
+
+    assert not offenders(is_wrong)
+
+
+def test_the_tools_stand_above_the_layers() -> None:
+    def is_wrong(path: Path, name: str) -> bool:
+        return layer_of(path) is not None and name.startswith("stratakv.tools")
 
     assert not offenders(is_wrong)
 

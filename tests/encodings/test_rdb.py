@@ -491,6 +491,58 @@ def test_bad_streams_are_refused(bench: Bench, name: str) -> None:
     assert caught.value.text == errors.BAD_DUMP
 
 
+def many_pending(count: int, owners: dict[bytes, range]) -> bytes:
+    """A stream with a group of so many pending entries."""
+    pending = b"".join(id16(9, number) + bytes(8) + b"\x02" for number in range(count))
+    consumers = b"".join(
+        text(name)
+        + bytes(8)
+        + parts.encode_length(len(owned))
+        + b"".join(id16(9, number) for number in owned)
+        for name, owned in owners.items()
+    )
+    head = NODES + STATE + GROUP + b"\x01" + parts.encode_length(count)
+    return sealed(payloads.STREAM, head + pending + bytes((len(owners),)) + consumers)
+
+
+@pytest.mark.slow
+def test_very_many_pending_entries_come_back() -> None:
+    bench = Bench(MemoryEngine(), patient=True)
+    owners = {b"": range(7000), b"c": range(7000, 12_000), b"idle": range(0)}
+    bench.do(reader.restore, KEY, many_pending(12_000, owners))
+    payload = bench.do(writer.dump, KEY)
+    _, _, groups, pending, consumers = bench.do(lambda txn: [streamed(txn)])[0]
+    assert groups[0][3] == len(pending[0]) == 12_000
+    assert {one.consumer for one in pending[0][:7000]} == {b""}
+    assert {one.consumer for one in pending[0][7000:]} == {b"c"}
+    assert [(name, count) for name, _, count, _ in consumers[0]] == [
+        (b"", 7000),
+        (b"c", 5000),
+        (b"idle", 0),
+    ]
+    bench.do(reader.restore, b"copy", payload)
+    assert bench.do(writer.dump, b"copy") == payload
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "owners",
+    [
+        {b"c": range(11_999)},
+        {b"c": range(12_000), b"d": range(5, 6)},
+        {b"": range(12_000), b"d": range(5, 6)},
+        {b"c": range(6000), b"": range(5999, 11_999)},
+        {b"c": range(1, 12_001)},
+    ],
+    ids=["one is nobody's", "one is of two", "one is of two, one nameless", "the same", "unknown"],
+)
+def test_very_many_pending_entries_that_do_not_fit(owners: dict[bytes, range]) -> None:
+    bench = Bench(MemoryEngine(), patient=True)
+    with pytest.raises(CommandError) as caught:
+        bench.do(reader.restore, KEY, many_pending(12_000, owners))
+    assert caught.value.text == errors.BAD_DUMP
+
+
 # round trips
 
 

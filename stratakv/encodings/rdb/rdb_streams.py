@@ -21,7 +21,7 @@ The listpack of a node holds entries behind the node's id, which ids of entries 
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import Meta
@@ -38,6 +38,8 @@ _NODE_ENTRIES: Final = 100
 _NODE_BYTES: Final = 4096
 _ID_BYTES: Final = 16
 _BREATHE_EVERY: Final = 64
+_PENDING_KEPT: Final = 10_000
+"""So many pending entries of a group are kept until their consumers are known: some 3 MB."""
 
 Entry = tuple[int, list[bytes]]
 
@@ -210,27 +212,75 @@ def _read_group(txn: Txn, key: bytes, reader: PayloadReader, kind: int) -> None:
         raise Malformed
     group = stream_groups.find_in(txn, key, meta, name)
     assert group is not None
-    pending = _read_pending(reader)
+    count = reader.length()
+    pending = _Kept() if count <= _PENDING_KEPT else _Announced(group)
+    for number in range(count):
+        pending.add(_read_raw_id(reader), _read_ms(reader), reader.length())
+        if not number % _BREATHE_EVERY:
+            txn.pause_if_due()
     for _ in range(reader.length()):
         _read_consumer(group, reader, pending, kind)
         txn.pause_if_due()
-    if pending:
+    if pending.left:
         raise Malformed
     group.save()
 
 
-def _read_pending(reader: PayloadReader) -> dict[int, tuple[int, int]]:
-    """When and how often each pending entry was delivered."""
-    count = reader.length()
-    pending = {_read_raw_id(reader): (_read_ms(reader), reader.length()) for _ in range(count)}
-    if len(pending) != count:
-        raise Malformed
-    return pending
+class _Deliveries(Protocol):
+    """When and how often each pending entry was delivered, until a consumer claims it."""
+
+    left: int
+
+    def add(self, number: int, delivered_ms: int, deliveries: int) -> None: ...
+
+    def take(self, number: int) -> tuple[int, int]: ...
 
 
-def _read_consumer(
-    group: Group, reader: PayloadReader, pending: dict[int, tuple[int, int]], kind: int
-) -> None:
+class _Kept:
+    """Few, in memory."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self._found: dict[int, tuple[int, int]] = {}
+
+    def add(self, number: int, delivered_ms: int, deliveries: int) -> None:
+        if number in self._found:
+            raise Malformed
+        self._found[number] = delivered_ms, deliveries
+        self.left += 1
+
+    def take(self, number: int) -> tuple[int, int]:
+        delivery = self._found.pop(number, None)
+        if delivery is None:
+            raise Malformed
+        self.left -= 1
+        return delivery
+
+
+class _Announced:
+    """Many, in rows; they come in the order of their ids."""
+
+    def __init__(self, group: Group) -> None:
+        self.left = 0
+        self._group = group
+        self._last = -1
+
+    def add(self, number: int, delivered_ms: int, deliveries: int) -> None:
+        if number <= self._last:
+            raise Malformed
+        self._last = number
+        self._group.announce(number, delivered_ms, deliveries)
+        self.left += 1
+
+    def take(self, number: int) -> tuple[int, int]:
+        found = self._group.find_announced(number)
+        if found is None:
+            raise Malformed
+        self.left -= 1
+        return found.delivered_ms, found.deliveries
+
+
+def _read_consumer(group: Group, reader: PayloadReader, pending: _Deliveries, kind: int) -> None:
     name, seen_ms = reader.string(), _read_ms(reader)
     if kind == STREAM_SEEN:
         _read_ms(reader)
@@ -241,10 +291,7 @@ def _read_consumer(
     consumer.seen_ms = seen_ms
     for _ in range(reader.length()):
         number = _read_raw_id(reader)
-        delivery = pending.pop(number, None)
-        if delivery is None:
-            raise Malformed
-        group.assign(None, Pending(number, name, *delivery))
+        group.assign(None, Pending(number, name, *pending.take(number)))
 
 
 def _read_id(reader: PayloadReader) -> int:

@@ -276,6 +276,18 @@ class Group:
         head = _PENDING_HEAD.pack(new.delivered_ms, new.deliveries)
         self.txn.put(self._pending + raw, head + new.consumer)
 
+    def announce(self, number: int, delivered_ms: int, deliveries: int) -> None:
+        """Write down an entry that is to be assigned to a consumer later; it does not count yet."""
+        head = _PENDING_HEAD.pack(delivered_ms, deliveries)
+        self.txn.put(self._pending + number.to_bytes(16, "big"), head)
+
+    def find_announced(self, number: int) -> Pending | None:
+        """An entry that was announced and not assigned yet, or None."""
+        found = self.find_pending(number)
+        owned = self._owned + name_of(b"") + number.to_bytes(16, "big")
+        is_taken = found is None or found.consumer or self.txn.get(owned) is not None
+        return None if is_taken else found
+
     def remove(self, number: int, consumer: bytes) -> None:
         """A pending entry of a consumer is pending no more."""
         raw = number.to_bytes(16, "big")
