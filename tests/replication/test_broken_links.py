@@ -82,7 +82,7 @@ def test_a_wrong_password_is_named(replica: StrataServer, tmp_path: Path) -> Non
 def test_a_link_that_is_cut_again_and_again_loses_nothing(tmp_path: Path) -> None:
     leader = StrataServer(tmp_path / "master").start()
     follower = StrataServer(tmp_path / "replica").start()
-    serve, has_cut = cutting_proxy(leader.port, seed=1, cuts=rounds(100))
+    serve, has_cut = cutting_proxy(leader.port, seed=1, cuts=rounds(50, least=4))
     with listening(serve) as port, follower.client() as client, leader.client() as writer:
         client.send("REPLICAOF", "127.0.0.1", port)
         number = 0

@@ -12,6 +12,7 @@ Invariants
    handed out before is handed out again.
 """
 
+import contextlib
 import secrets
 from collections.abc import Callable
 from typing import Final
@@ -19,7 +20,7 @@ from typing import Final
 from stratakv.encodings.keyspace.keyspace import Effect, Keyspace
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.positions import Position, decode_position, encode_position
-from stratakv.errors import StoreUnavailable
+from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.proxy.replication.backlog import Backlog
 from stratakv.proxy.wire.packing import joined, pack, request
 from stratakv.storage.store import Done
@@ -42,8 +43,10 @@ class Feed:
         self._keyspace = keyspace
         self._limit = backlog_bytes
         stored = keyspace.store.get(rows.REPLICATION_ROW)
-        self.position = Position(fresh_id(), 0) if stored is None else decode_position(stored)
-        """Where the stream stands, with what waits for its commit."""
+        self._history = Position(fresh_id(), 0) if stored is None else decode_position(stored)
+        """Its ids, as of the offset at which they were given."""
+        self._offset = self._history.offset
+        self._database = self._history.database
         self.was_open = stored is not None
         """Whether there was a stream before the start."""
         self.backlog: Backlog | None = None
@@ -58,6 +61,15 @@ class Feed:
         """Whether the row has to be written."""
 
     @property
+    def position(self) -> Position:
+        """Where the stream stands, with what waits for its commit."""
+        return self._history._replace(offset=self._offset, database=self._database)
+
+    def _stand_at(self, position: Position) -> None:
+        self._history = position
+        self._offset, self._database = position.offset, position.database
+
+    @property
     def is_open(self) -> bool:
         """Whether there is a stream."""
         return self.backlog is not None
@@ -65,7 +77,7 @@ class Feed:
     @property
     def sent(self) -> int:
         """The offset up to which the stream has left."""
-        return self.position.offset if self.backlog is None else self.backlog.end
+        return self._offset if self.backlog is None else self.backlog.end
 
     # the life of a history
 
@@ -94,7 +106,7 @@ class Feed:
         self.backlog = None
         self._keyspace.replicates = False
         self._keyspace.on_effects = _forget
-        self.position = Position(fresh_id(), self.position.offset)
+        self._stand_at(Position(fresh_id(), self._offset))
         self._keyspace.store.pending[rows.REPLICATION_ROW] = None
         self._keyspace.on_collect = _nothing
 
@@ -124,7 +136,7 @@ class Feed:
         if position.offset != self.position.offset and self.backlog is not None:
             self.backlog = Backlog(self._limit, position.offset)
             self._waiting.clear()
-        self.position = position
+        self._stand_at(position)
         self._changed()
 
     def resize(self, limit_bytes: int) -> None:
@@ -138,7 +150,8 @@ class Feed:
 
     def tell(self, effects: list[Effect]) -> None:
         """Effects of this server's own commands; several are one unit."""
-        self.own()
+        if self._is_inherited:
+            self.own()
         is_unit = len(effects) > 1
         out: list[bytes] = []
         if is_unit:
@@ -172,15 +185,14 @@ class Feed:
 
     def _add(self, chunks: list[bytes]) -> None:
         self._waiting += chunks
-        size = sum(map(len, chunks))
-        self.position = self.position._replace(
-            offset=self.position.offset + size, database=self._selected
-        )
+        self._offset += sum(map(len, chunks))
+        self._database = self._selected
         self._changed()
 
     def _changed(self) -> None:
-        self._is_new = True
-        self._keyspace.dirty = True
+        if not self._is_new:
+            self._is_new = True
+            self._keyspace.dirty = True
 
     # its commit
 
@@ -213,8 +225,13 @@ class Feed:
         """A commit was refused: what was decided since has not happened."""
         self._waiting.clear()
         self._selected = -1
+        self._is_new = False
         if self.backlog is not None:
-            self.position = self.position._replace(offset=self.backlog.end)
+            self._offset = self.backlog.end
+            with contextlib.suppress(Damaged):
+                stored = self._keyspace.store.get(rows.REPLICATION_ROW)
+                if stored is not None:
+                    self._stand_at(decode_position(stored))
 
 
 def _nobody_listens(chunk: bytes) -> None:
