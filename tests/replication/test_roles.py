@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -256,3 +257,30 @@ LONG_SCRIPT = """
 for i = 1, 3000 do redis.call('INCR', KEYS[1]); redis.call('RPUSH', KEYS[2], i) end
 return redis.call('SPOP', 'other')
 """
+
+
+WRONG_CALLS = """
+FAILOVER | FAILOVER ABORT | FAILOVER FORCE | FAILOVER TO a 1 | FAILOVER TO a | FAILOVER TO a b
+FAILOVER TIMEOUT 0 | FAILOVER TIMEOUT x | FAILOVER FORCE FORCE | FAILOVER TO a 1 TO a 1 | FAILOVER x
+FAILOVER FORCE TO a 1 TIMEOUT 10 | FAILOVER ABORT x | REPLICAOF | REPLICAOF a | REPLICAOF a b
+REPLICAOF a 99999 | REPLICAOF a 1 b | SLAVEOF a b | PSYNC | PSYNC ? | PSYNC ? x
+REPLCONF | REPLCONF x | REPLCONF x y | REPLCONF listening-port x | REPLCONF capa | WAIT 0 0
+WAIT x 0 | WAIT 0 x | WAIT 0 -1 | WAIT 1 | SET k v | GET k | DEL k | EVAL "return 1" 0
+MULTI | SET k v | EXEC | SET k v EX 0 | INCR | FLUSHALL | ROLE x | SYNC x
+"""
+
+
+@pytest.mark.parametrize("is_replica", [False, True], ids=["master", "replica"])
+def test_wrong_calls_are_answered_as_by_redis(tmp_path: Path, is_replica: bool) -> None:
+    redis = RedisServer(tmp_path / "redis").start()
+    strata = StrataServer(tmp_path / "strata").start()
+    try:
+        with redis.client() as one, strata.client() as other:
+            for client in (one, other) if is_replica else ():
+                client.send("REPLICAOF", "127.0.0.1", 1)
+            for call in WRONG_CALLS.replace("\n", " | ").strip(" |").split(" | "):
+                words = shlex.split(call)
+                assert other.send(*words).raw == one.send(*words).raw, call
+    finally:
+        strata.stop()
+        redis.stop()

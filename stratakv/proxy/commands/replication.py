@@ -94,10 +94,12 @@ def failover(session: Session, *words: bytes) -> Reply:
             is_forced = True
         else:
             raise errors.syntax()
-    if not replication.is_master:
-        raise CommandError(b"ERR FAILOVER is not allowed when server is a replica.")
     if replication.failover.state != NONE:
         raise CommandError(b"ERR FAILOVER already in progress.")
+    if not replication.is_master:
+        raise CommandError(b"ERR FAILOVER is not valid when server is a replica.")
+    if not len(replication.replicas):
+        raise CommandError(b"ERR FAILOVER requires connected replicas.")
     if is_forced and (place is None or not timeout_ms):
         raise CommandError(errors.FORCED_FAILOVER)
     replication.failover.begin(place, timeout_seconds=timeout_ms / 1000, is_forced=is_forced)
@@ -112,7 +114,7 @@ def psync(session: Session, replication_id: bytes, offset: bytes, *words: bytes)
     """Send the stream of what is written from an offset on, or everything first."""
     if words and words[0].upper() == b"FAILOVER":
         _take_over(session, replication_id)
-    _serve(session, replication_id, integer(offset), greets=True)
+    _serve(session, replication_id, offset, greets=True)
     return NO_REPLY
 
 
@@ -130,17 +132,17 @@ def _take_over(session: Session, replication_id: bytes) -> None:
 @command("SYNC", _SYNC)
 def sync(session: Session) -> Reply:
     """Send everything, then the stream of what is written."""
-    _serve(session, b"?", -1, greets=False)
+    _serve(session, b"?", b"-1", greets=False)
     return NO_REPLY
 
 
-def _serve(session: Session, replication_id: bytes, offset: int, *, greets: bool) -> None:
+def _serve(session: Session, replication_id: bytes, offset: bytes, *, greets: bool) -> None:
     if session.guards & REPLICA:
         return
     replication = session.server.replication
     if replication.link is not None and not replication.link.is_up:
         raise CommandError(errors.NO_MASTER_LINK)
-    replication.serve(session, replication_id, offset, greets=greets)
+    replication.serve(session, replication_id, integer(offset), greets=greets)
 
 
 @command("REPLCONF", "admin noscript loading stale allow_busy", arity=-1, since="3.0.0")
