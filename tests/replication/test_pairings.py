@@ -41,7 +41,7 @@ def pairing(
 
 
 def is_told(args: Args) -> bool:
-    """Redis makes a key for a BITFIELD of which every part fails, and does not tell its replicas."""
+    """Redis makes a key for a BITFIELD of which all parts fail, and does not tell its replicas."""
     return args[0].upper() != b"BITFIELD" or b"FAIL" not in args
 
 
