@@ -40,6 +40,11 @@ def pairing(
     master.stop()
 
 
+def is_told(args: Args) -> bool:
+    """Redis makes a key for a BITFIELD of which all parts fail, and does not tell its replicas."""
+    return args[0].upper() != b"BITFIELD" or b"FAIL" not in args
+
+
 @pytest.mark.slow
 @pytest.mark.effort
 @pytest.mark.parametrize("group", sorted(set(GROUPS) - UNFIT))
@@ -47,6 +52,7 @@ def test_a_replica_has_what_its_master_has(
     group: str, pairing: tuple[Process, Process], diff_seed: int
 ) -> None:
     master, replica = pairing
+    master_is_ours = isinstance(master, StrataServer)
 
     @seed(diff_seed)
     @given(sequences(group))
@@ -54,7 +60,7 @@ def test_a_replica_has_what_its_master_has(
         with master.client() as client:
             client.send("FLUSHALL")
             client.send("FUNCTION", "FLUSH")
-            client.pipeline(commands)
+            client.pipeline([one for one in commands if is_told(one) or master_is_ours])
         wait_in_step(master, replica)
         with master.client() as leader, replica.client() as follower:
             assert contents(follower) == contents(leader)
