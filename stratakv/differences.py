@@ -117,6 +117,11 @@ DIFFERENCES: Final = (
         " puts the store itself on stable storage. BGREWRITEAOF is refused, as there is no append"
         " only file",
     ),
+    (
+        "MIGRATE",
+        "a target that refuses AUTH or SELECT is sent no key. The replies are the same; Redis sends"
+        " them all at once, so that the key may be restored in database 0",
+    ),
     ("LOLWUT", "draws strata instead of Redis's art"),
     (
         "Scripts",
