@@ -15,5 +15,6 @@
     selection         which keys are meant
     places            where an import goes on after it was stopped
     progress          bars, speed and the time that is left
+    stopping          SIGTERM as Ctrl-C
     links             a connection to a server that waits for its replies
 """

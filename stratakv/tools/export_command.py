@@ -24,6 +24,7 @@ from stratakv.tools.links import Link, is_address
 from stratakv.tools.progress import Bar, bar
 from stratakv.tools.selection import Selection
 from stratakv.tools.server_keys import ServerKey
+from stratakv.tools.stopping import obey_sigterm
 
 
 def declare(commands: Any) -> None:
@@ -43,6 +44,7 @@ def declare(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """0 when the dump is there, whole."""
+    obey_sigterm()
     target = Path(parsed.target)
     if target.exists():
         raise OSError(f"{target} exists")

@@ -18,6 +18,7 @@ from stratakv.tools.outcomes import KeyExists, Outcome
 from stratakv.tools.payload_copies import library_payload, object_payload
 from stratakv.tools.progress import Bar, bar
 from stratakv.tools.selection import Selection
+from stratakv.tools.stopping import obey_sigterm
 
 READ_AT_ONCE: Final = 1 << 18
 LONGEST_STRING: Final = 512 << 20
@@ -57,6 +58,7 @@ def declare(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """0 if everything was imported; 1 if keys were refused, or it ended early."""
+    obey_sigterm()
     outcome = Outcome()
     verb = "can be imported" if parsed.dry_run else "imported"
     if parsed.live and not is_address(parsed.source):

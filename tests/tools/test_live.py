@@ -104,7 +104,7 @@ def test_a_server_is_copied_and_followed_while_it_is_written_to(
         if line.startswith("in step"):
             break
     assert succeeded("compare", url(source), url(target)) == "no difference\n"
-    live.send_signal(signal.SIGINT)
+    live.send_signal(signal.SIGTERM)  # a job in the background hears no SIGINT
     rest = live.communicate(timeout=HANG_S)[0]
     assert "the same command goes on" in rest
     assert live.returncode == 130
