@@ -283,6 +283,14 @@ def test_a_long_writer_that_waits_hears_busy_too(hurried: StrataServer) -> None:
         assert other.send("PING").raw == b"+PONG\r\n"
 
 
+def test_a_long_writer_hears_busy_of_a_script_that_is_so_already(hurried: StrataServer) -> None:
+    script = "for i = 1, 3000 do redis.call('set', 'k' .. i, i) end return 1"
+    with hurried.client() as other, _begin(hurried, "EVAL", FOR_EVER, 1, "held"):
+        assert other.send("SET", "held", "v").raw == BUSY
+        assert other.send("EVAL", script, 1, "mine").raw == BUSY
+        assert other.send("SET", "mine", "v").raw == b"+OK\r\n"
+
+
 def test_a_busy_function_has_its_own_words(hurried: StrataServer) -> None:
     code = f"#!lua name=l\nredis.register_function('f', function() {FOR_EVER} end)"
     with hurried.client() as other:

@@ -54,9 +54,21 @@ class BusyScripts:
         return None
 
     def waits(self, lock: Lock, refuse: Refuse) -> None:
-        """A writer may have to wait; `refuse` is called if it does when a script becomes busy."""
+        """A writer may have to wait; `refuse` is called if it does when a script becomes busy.
+
+        If one is already, soon: who asks is to know its lock first.
+        """
         if self._locks.is_waiting(lock):
             self._waiting[lock] = refuse
+            if self.refusal(lock.claim) is not None:
+                self._loop.call_soon(self._turn_away, lock)
+
+    def _turn_away(self, lock: Lock) -> None:
+        failure = self.refusal(lock.claim)
+        refuse = None if failure is None else self._waiting.pop(lock, None)
+        if failure is not None and refuse is not None:
+            lock.release()
+            refuse(failure)
 
     def goes_on(self, lock: Lock) -> None:
         """A writer no longer waits."""
