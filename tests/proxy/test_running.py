@@ -30,9 +30,10 @@ def session(server: Server) -> Session:
 
 
 def run(session: Session, *calls: str) -> list[bytes]:
-    """The replies to calls, made in this turn."""
+    """The replies to calls, made in this turn: one by one, as a pipeline may have to give way."""
     session.out.clear()
-    session.server.dispatcher.run(session, [call.encode().split() for call in calls])
+    for call in calls:
+        session.server.dispatcher.run(session, [call.encode().split()])
     return session.out
 
 
