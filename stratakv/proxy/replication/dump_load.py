@@ -120,6 +120,7 @@ class DumpLoad:
         except TimeoutError:
             raise LinkFailed("the master was silent in the middle of its dump") from None
         if not data:
+            self._server.dispatcher.guards.check_room()  # it is we who have hung up then
             raise LinkFailed("the master closed the connection in the middle of its dump")
         return data
 

@@ -89,6 +89,8 @@ class MasterSession:
         """Called when the master asks how far we are."""
         self.is_stopped = False
         """Whether no further unit is to be applied."""
+        self.is_abandoned = False
+        """Whether a commit was refused: units that ran before have not happened."""
         transport = _NoSocket(address, self._go_on)
         transport.on_close = on_close
         connection = Connection(server)
@@ -147,6 +149,9 @@ class MasterSession:
                 session.connection.pause_for_wait()
                 await self._resumed
         self._look_at_replies(unit)
+        if self.is_abandoned:
+            self._unit = None  # it was refused, or is in the stream already
+            return
         self._applied([])
         if is_question:
             self.on_question()
@@ -170,7 +175,11 @@ class MasterSession:
     def _applied(self, effects: list[Effect]) -> None:
         """The unit that runs is applied, or has come to its end: it joins the stream, once."""
         unit, self._unit = self._unit, None
-        if unit is not None:
+        if unit is None:
+            return
+        if self.is_abandoned:
+            self._feed.renew()  # it has waited, and what came before was refused: no such history
+        else:
             self._feed.pass_on(unit, self.session.txn.db.index)
 
     def _look_at_replies(self, unit: list[Request]) -> None:
