@@ -60,6 +60,11 @@ class DumpLoad:
         """How much of the dump has arrived."""
         return self._read
 
+    @property
+    def keys(self) -> int:
+        """How many keys are loaded."""
+        return self._load.keys
+
     async def run(self) -> None:
         """Load the dump and put it in its place; raises `LinkFailed`."""
         ended: asyncio.Future[Exception | None] = self._server.loop.create_future()

@@ -214,6 +214,7 @@ class MasterLink:
         self.dump = dump
         await dump.run()
         self.dump = None
+        self._replication.loaded_keys = dump.keys
         self._replication.replicas.cut_all("the master has sent everything anew")
         log.warning("full sync from the master: %d bytes loaded", dump.read_bytes)
         return dump.rest

@@ -38,6 +38,8 @@ class Replication:
         self.failover = Failover(server, self)
         self.link: MasterLink | None = None
         self.full_syncs = self.partial_syncs = self.refused_syncs = 0
+        self.loaded_keys = 0
+        """How many the last full sync from a master has brought, expired ones too."""
         self._last_link: MasterLink | None = None
         """The one before, which may not have come to its end."""
         self._knows_position = False
