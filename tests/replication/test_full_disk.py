@@ -5,6 +5,7 @@ INCR and RPUSH tell whether a command of the stream was applied twice, or not at
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from stratakv.encodings.layout import rows
 from stratakv.encodings.upkeep.check import check_directory
 from stratakv.storage.leveldb.engine import open_existing
 from tests.harness.disks import NO_LIMIT, limit_files
+from tests.harness.effort import rounds
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient, encode
 from tests.replication.fleet import contents, follow, info, wait_in_step
+from tests.replication.test_kills import LARGE_BACKLOG, Writer
 
 LIMIT = 300_000
 VALUE = "x" * 10_000
@@ -28,7 +31,7 @@ MANY_KEYS = 2000
 
 @pytest.fixture
 def leader(tmp_path: Path) -> Iterator[StrataServer]:
-    server = StrataServer(tmp_path / "master").start()
+    server = StrataServer(tmp_path / "master", flags=LARGE_BACKLOG).start()
     yield server
     server.stop()
 
@@ -65,9 +68,8 @@ def assert_equal(leader: StrataServer, follower: StrataServer) -> None:
 
 
 def log_size(server: StrataServer) -> int:
-    """The bytes of LevelDB's log: all that is written here fits into one."""
-    (log,) = server.dir.glob("*.log")
-    return log.stat().st_size
+    """The bytes of LevelDB's log."""
+    return max(log.stat().st_size for log in server.dir.glob("*.log"))
 
 
 def keys_stored(server: StrataServer) -> int:
@@ -216,4 +218,24 @@ def test_a_master_without_room_is_followed_as_soon_as_it_has_some(
         wait_until(lambda: "NOMASTERLINK" in info(client)["master_link_error"], leader.output)
         assert client.send("GET", "old").raw == b"$4\r\ndata\r\n"
         limit_files(leader, NO_LIMIT)
+    assert_equal(leader, follower)
+
+
+@pytest.mark.slow
+@pytest.mark.effort
+def test_a_disk_that_is_full_again_and_again_loses_nothing(
+    leader: StrataServer, follower: StrataServer
+) -> None:
+    dice = random.Random(1)
+    follow(follower, leader)
+    writer = Writer(leader.port)
+    with leader.client() as one, follower.client() as client:
+        for _ in range(rounds(8, least=1)):
+            limit_files(follower, log_size(follower) + dice.randint(1, 5000))
+            wait_until_down(client)
+            limit_files(follower, NO_LIMIT)
+            wait_until(lambda: info(client)["master_link_status"] == "up", follower.output)
+        writer.stop()
+        assert info(one, "stats")["sync_full"] == "1", "it has begun anew"
+    assert writer.acknowledged
     assert_equal(leader, follower)
