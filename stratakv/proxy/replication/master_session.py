@@ -40,7 +40,7 @@ class _NoSocket(asyncio.Transport):
         super().__init__({"peername": address})
         self._resumed = resumed
         self._closing = False
-        self.on_close: Callable[[], None] = lambda: None
+        self.on_close: Callable[[], None] = _nobody
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """A reply goes nowhere."""
@@ -91,7 +91,7 @@ class MasterSession:
         """Whether no further unit is to be applied."""
         self.is_abandoned = False
         """Whether a commit was refused: units that ran before have not happened."""
-        transport = _NoSocket(address, self._go_on)
+        self._transport = transport = _NoSocket(address, self._go_on)
         transport.on_close = on_close
         connection = Connection(server)
         self.session = server.make_session(connection)
@@ -106,6 +106,7 @@ class MasterSession:
 
     def close(self) -> None:
         """Nothing more comes. Requires: no unit runs."""
+        self._transport.on_close = _nobody  # the next link is not to hear of this one's end
         self.session.closing = True
         self._server.forget(self.session)
 
@@ -118,11 +119,11 @@ class MasterSession:
         """Apply requests in order, as far as they make whole units."""
         began = time.perf_counter()
         for unit in self._units(requests):
-            if self.is_stopped:
-                return
             if time.perf_counter() - began > SLICE_SECONDS:
                 await asyncio.sleep(0)
                 began = time.perf_counter()
+            if self.is_stopped:
+                return
             await self._apply(unit)
 
     def _units(self, requests: list[Request]) -> Iterator[list[Request]]:
@@ -191,3 +192,7 @@ class MasterSession:
             self._complaints += 1
             name = b" ".join(unit[0][:2])[:80].decode("latin-1")
             log.error("a command of the master failed here: %s: %s", name, out[-1][1:-2].decode())
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""
