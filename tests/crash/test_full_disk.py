@@ -1,13 +1,12 @@
 """A full disk: writes are refused with the reason, reads go on, writes resume when there is room.
 
-The disk is a limit on the size of the server's files, which the test can raise again: LevelDB's
-log meets it as it would meet a full disk.
+The disk is a limit on the size of the server's files (harness/disks.py), and in the end a disk of
+its own.
 """
 
 from __future__ import annotations
 
 import random
-import resource
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.encodings.upkeep.check import check_directory
+from tests.harness.disks import NO_LIMIT, limit_files
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
@@ -31,11 +31,6 @@ def server(tmp_path: Path) -> Iterator[StrataServer]:
     started = StrataServer(tmp_path / "data", flags=["--log-level", "error"]).start()
     yield started
     started.stop()
-
-
-def limit_files(server: StrataServer, size: int) -> None:
-    _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, hard))
 
 
 def fill(client: WireClient, prefix: str) -> list[str]:
@@ -85,7 +80,7 @@ def test_writes_stop_reads_go_on_and_writes_resume(server: StrataServer) -> None
         assert "refuses writes" in text
         time.sleep(2.5)  # the server tries to mend its store meanwhile, in vain
         assert_all_there(client, written)
-        limit_files(server, resource.RLIM_INFINITY)
+        limit_files(server, NO_LIMIT)
         wait_until_written(client)
         assert health(server) == (200, "ok\n")
         assert_all_there(client, written)
@@ -112,7 +107,7 @@ def test_a_pipeline_that_meets_the_end_of_the_disk_knows_what_was_written(
         refused = [reply for reply in replies if reply.raw.startswith(b"-MISCONF ")]
         assert len(written) + len(refused) == 100
         assert refused
-        limit_files(server, resource.RLIM_INFINITY)
+        limit_files(server, NO_LIMIT)
         wait_until_written(client)
         if written:
             assert_all_there(client, written)
@@ -132,7 +127,7 @@ def test_a_long_command_that_meets_the_end_of_the_disk_changes_nothing(
         assert reply.raw.startswith(b"-MISCONF "), reply
         assert client.send("EXISTS", "copy").frame.number == 0
         assert client.send("SCARD", "big").frame.number == 3000
-        limit_files(server, resource.RLIM_INFINITY)
+        limit_files(server, NO_LIMIT)
         wait_until_written(client)
         assert client.send("SUNIONSTORE", "copy", "big").frame.number == 3000
     server.kill9()

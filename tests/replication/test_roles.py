@@ -284,3 +284,26 @@ def test_wrong_calls_are_answered_as_by_redis(tmp_path: Path, is_replica: bool) 
     finally:
         strata.stop()
         redis.stop()
+
+
+def test_a_full_sync_tells_what_it_has_loaded_as_redis_does(tmp_path: Path) -> None:
+    """Expired keys count as loaded: it is the master who deletes them."""
+    leader = RedisServer(tmp_path / "master").start()
+    oracle = RedisServer(tmp_path / "redis").start()
+    follower = StrataServer(tmp_path / "replica").start()
+    with leader.client() as one, oracle.client() as redis, follower.client() as other:
+        one.send("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        one.pipeline([("SET", f"key{number}", "v") for number in range(20)])
+        one.send("SET", "late", "v", "PX", 1)
+        one.send("SELECT", 3)
+        one.send("RPUSH", "list", "a", "b")
+        for client in (redis, other):
+            client.send("SET", "old", "data")
+        follow(oracle, leader)
+        follow(follower, leader)
+        told, expected = info(other, "persistence"), info(redis, "persistence")
+        for name in ("rdb_last_load_keys_loaded", "rdb_last_load_keys_expired"):
+            assert told[name] == expected[name]
+        assert told["rdb_last_load_keys_loaded"] == "22"
+    for server in (follower, oracle, leader):
+        server.stop()

@@ -197,8 +197,7 @@ class Housekeeper:
         server = self._server
         more = False
         self._compact()
-        guards = server.dispatcher.guards
-        if not guards.refusal or guards.deletes_only:
+        if not server.dispatcher.guards.is_closed:
             server.turns.begin_background()
             more = self.reclaimer.work(
                 time.perf_counter() + SLICE_SECONDS,
@@ -276,6 +275,7 @@ class Housekeeper:
             server.store.reopen()
             server.keyspace.probe()
             server.keyspace.abandon()
+            server.replication.mend()
         except (StoreDamaged, Damaged) as damage:
             server.dispatcher.guards.refuse_writes(str(damage), for_good=True)
             log.error("the store is damaged and stays closed to writes: %s", damage)

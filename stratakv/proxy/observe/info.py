@@ -169,8 +169,8 @@ def _persistence(server: "Server") -> Fields:
         "rdb_current_bgsave_time_sec": saving.current_seconds,
         "rdb_saves": saving.saves,
         "rdb_last_cow_size": 0,
-        "rdb_last_load_keys_expired": 0,
-        "rdb_last_load_keys_loaded": 0,
+        "rdb_last_load_keys_expired": 0,  # a replica leaves that to its master
+        "rdb_last_load_keys_loaded": server.replication.loaded_keys,
         "aof_enabled": int(server.settings.show("appendonly") == "yes"),
         "aof_rewrite_in_progress": 0,
         "aof_rewrite_scheduled": 0,

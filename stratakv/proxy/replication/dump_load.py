@@ -60,6 +60,11 @@ class DumpLoad:
         """How much of the dump has arrived."""
         return self._read
 
+    @property
+    def keys(self) -> int:
+        """How many keys are loaded."""
+        return self._load.keys
+
     async def run(self) -> None:
         """Load the dump and put it in its place; raises `LinkFailed`."""
         ended: asyncio.Future[Exception | None] = self._server.loop.create_future()
@@ -120,6 +125,7 @@ class DumpLoad:
         except TimeoutError:
             raise LinkFailed("the master was silent in the middle of its dump") from None
         if not data:
+            self._server.dispatcher.guards.check_room()  # it is we who have hung up then
             raise LinkFailed("the master closed the connection in the middle of its dump")
         return data
 

@@ -56,7 +56,8 @@ class Feed:
         """What joins the next commit."""
         self._selected = -1
         self._is_inherited = False
-        """Whether the history was made by an earlier process, which may have sent more of it."""
+        """Whether the history was made by somebody else, who may have sent more of it: an earlier
+        process, or a master that was followed until the store refused to have another id."""
         self._is_new = False
         """Whether the row has to be written."""
 
@@ -231,7 +232,23 @@ class Feed:
             with contextlib.suppress(Damaged):
                 stored = self._keyspace.store.get(rows.REPLICATION_ROW)
                 if stored is not None:
-                    self._stand_at(decode_position(stored))
+                    self._return_to(decode_position(stored))
+
+    def mend(self) -> None:
+        """The store can be written again; what it had refused may be there after all."""
+        self.abandon()
+        if self.is_open and self._keyspace.store.get(rows.REPLICATION_ROW) is None:
+            self._changed()
+
+    def _return_to(self, position: Position) -> None:
+        """Stand where the store says. An id that it has not is nobody's: the next to write, or to
+        be followed, needs another."""
+        assert self.backlog is not None
+        if position.id != self._history.id:
+            self._is_inherited = True
+        self._stand_at(position)
+        if position.offset != self.backlog.end:
+            self.backlog = Backlog(self._limit, position.offset)
 
 
 def _nobody_listens(chunk: bytes) -> None:

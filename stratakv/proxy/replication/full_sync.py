@@ -18,7 +18,7 @@ from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.positions import Position, decode_position
 from stratakv.encodings.rdb.file_writer import FileWriter, facts, replication_facts
-from stratakv.errors import CommandError
+from stratakv.errors import CommandError, StoreUnavailable
 from stratakv.proxy.replication.replicas import SENDING, Replica
 from stratakv.storage.contract import Snapshot
 
@@ -29,6 +29,8 @@ log = logging.getLogger("stratakv")
 
 ALIVE_SECONDS: Final = 1.0
 """While a dump is counted, an empty line so often shows that somebody is there."""
+_NO_STREAM: Final = b"-NOMASTERLINK Can't SYNC while the store refuses writes\r\n"
+"""What Redis too takes for a wish to be asked later."""
 
 
 class SteadyWriter(FileWriter):
@@ -70,6 +72,10 @@ class FullSync:
             log.error("the full sync of replica %s failed: %s", self._replica.name, failure)
             self._replica.session.connection.abort()
             return
+        except StoreUnavailable as failure:
+            log.error("replica %s is to come later: %s", self._replica.name, failure)
+            self._replica.session.connection.close()
+            return
         finally:
             snapshot.close()
         seconds = time.monotonic() - started
@@ -83,7 +89,9 @@ class FullSync:
     def _send_dump(self, snapshot: Snapshot) -> None:
         replica = self._replica
         raw = snapshot.get(rows.REPLICATION_ROW)
-        assert raw is not None, "a full sync was begun without a stream"
+        if raw is None:
+            self._send(_NO_STREAM)
+            raise StoreUnavailable("the store refuses what a stream begins with")
         position = decode_position(raw)
         replica.begin(position.offset)
         if self._greets:

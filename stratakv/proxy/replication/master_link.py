@@ -81,9 +81,21 @@ class MasterLink:
             self.session.is_stopped = True
         self._hang_up()
 
+    def abandon(self) -> None:
+        """A commit was refused: ask again for what is not applied, when the store accepts it."""
+        if self.session is not None:
+            self.session.is_abandoned = True
+        self.drop(self._refusal)
+
+    @property
+    def _refusal(self) -> str:
+        """Why nothing can be applied; nothing if it can."""
+        refusal = self._server.dispatcher.guards.refusal
+        return f"the store refuses writes: {refusal}" if refusal else ""
+
     def drop(self, reason: str) -> None:
         """End the connection; a new one follows."""
-        self.reason = reason
+        self._failed(reason)
         if self.session is not None:
             self.session.is_stopped = True
         self._hang_up()
@@ -170,8 +182,8 @@ class MasterLink:
                 writer.transport.abort()
 
     async def _follow_once(self) -> None:
-        if self._server.dispatcher.guards.refusal:
-            raise LinkFailed("the store refuses writes")
+        if self._refusal:
+            raise LinkFailed(self._refusal)
         async with asyncio.timeout(self._server.options.repl_timeout):
             reader, writer = await asyncio.open_connection(
                 self.address.host,
@@ -202,6 +214,7 @@ class MasterLink:
         self.dump = dump
         await dump.run()
         self.dump = None
+        self._replication.loaded_keys = dump.keys
         self._replication.replicas.cut_all("the master has sent everything anew")
         log.warning("full sync from the master: %d bytes loaded", dump.read_bytes)
         return dump.rest
@@ -240,8 +253,8 @@ class MasterLink:
             data = await self._next(reader)
 
     async def _next(self, reader: asyncio.StreamReader) -> bytes:
-        if self._server.dispatcher.guards.refusal:
-            raise LinkFailed("the store refuses writes")
+        if self._refusal:
+            raise LinkFailed(self._refusal)
         try:
             async with asyncio.timeout(self._server.options.repl_timeout):
                 data = await reader.read(READ_BYTES)

@@ -40,7 +40,7 @@ class _NoSocket(asyncio.Transport):
         super().__init__({"peername": address})
         self._resumed = resumed
         self._closing = False
-        self.on_close: Callable[[], None] = lambda: None
+        self.on_close: Callable[[], None] = _nobody
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """A reply goes nowhere."""
@@ -89,7 +89,9 @@ class MasterSession:
         """Called when the master asks how far we are."""
         self.is_stopped = False
         """Whether no further unit is to be applied."""
-        transport = _NoSocket(address, self._go_on)
+        self.is_abandoned = False
+        """Whether a commit was refused: units that ran before have not happened."""
+        self._transport = transport = _NoSocket(address, self._go_on)
         transport.on_close = on_close
         connection = Connection(server)
         self.session = server.make_session(connection)
@@ -104,6 +106,7 @@ class MasterSession:
 
     def close(self) -> None:
         """Nothing more comes. Requires: no unit runs."""
+        self._transport.on_close = _nobody  # the next link is not to hear of this one's end
         self.session.closing = True
         self._server.forget(self.session)
 
@@ -116,11 +119,11 @@ class MasterSession:
         """Apply requests in order, as far as they make whole units."""
         began = time.perf_counter()
         for unit in self._units(requests):
-            if self.is_stopped:
-                return
             if time.perf_counter() - began > SLICE_SECONDS:
                 await asyncio.sleep(0)
                 began = time.perf_counter()
+            if self.is_stopped:
+                return
             await self._apply(unit)
 
     def _units(self, requests: list[Request]) -> Iterator[list[Request]]:
@@ -147,6 +150,9 @@ class MasterSession:
                 session.connection.pause_for_wait()
                 await self._resumed
         self._look_at_replies(unit)
+        if self.is_abandoned:
+            self._unit = None  # it was refused, or is in the stream already
+            return
         self._applied([])
         if is_question:
             self.on_question()
@@ -170,7 +176,11 @@ class MasterSession:
     def _applied(self, effects: list[Effect]) -> None:
         """The unit that runs is applied, or has come to its end: it joins the stream, once."""
         unit, self._unit = self._unit, None
-        if unit is not None:
+        if unit is None:
+            return
+        if self.is_abandoned:
+            self._feed.renew()  # it has waited, and what came before was refused: no such history
+        else:
             self._feed.pass_on(unit, self.session.txn.db.index)
 
     def _look_at_replies(self, unit: list[Request]) -> None:
@@ -182,3 +192,7 @@ class MasterSession:
             self._complaints += 1
             name = b" ".join(unit[0][:2])[:80].decode("latin-1")
             log.error("a command of the master failed here: %s: %s", name, out[-1][1:-2].decode())
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv.encodings.keyspace.locks import Lock
@@ -37,6 +38,8 @@ class Replication:
         self.failover = Failover(server, self)
         self.link: MasterLink | None = None
         self.full_syncs = self.partial_syncs = self.refused_syncs = 0
+        self.loaded_keys = 0
+        """How many the last full sync from a master has brought, expired ones too."""
         self._last_link: MasterLink | None = None
         """The one before, which may not have come to its end."""
         self._knows_position = False
@@ -143,9 +146,20 @@ class Replication:
 
     def abandon(self) -> None:
         """A commit was refused, and what was decided since is forgotten."""
-        self.feed.abandon()
+        self._stand_as_stored(self.feed.abandon)
         if self.link is not None:
-            self.link.drop("the store refuses writes")
+            self.link.abandon()
+
+    def mend(self) -> None:
+        """The store was opened again, and a batch that it had refused may be there after all."""
+        self._server.turns.begin_background()
+        self._stand_as_stored(self.feed.mend)
+
+    def _stand_as_stored(self, read_again: Callable[[], None]) -> None:
+        sent = self.feed.sent
+        read_again()
+        if self.feed.sent != sent:
+            self.replicas.cut_all("what it was sent is not what the store has")
 
     # being followed
 
@@ -216,7 +230,7 @@ class Replication:
         self._ticked_at = now
         self.failover.look()
         self.replicas.check_silent()
-        if self.is_master and self.feed.is_open:
+        if self.is_master and self.feed.is_open and not self._guards.is_closed:
             self._server.turns.begin_background()
             self.replicas.ping()
             self._end_stream_if_unused(now)

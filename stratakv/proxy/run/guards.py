@@ -112,6 +112,11 @@ class Guards:
         self.deletes_only = deletes_only and bool(reason)
         self.bits = self.bits | READ_ONLY if reason else self.bits & ~READ_ONLY
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the store takes nothing at all."""
+        return bool(self.refusal) and not self.deletes_only
+
     def refuses(self, entry: Command) -> bool:
         """Whether a command may not run because of the store."""
         if not self.bits & READ_ONLY or not entry.is_write:
