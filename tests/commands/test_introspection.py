@@ -15,7 +15,7 @@ from tests.harness.wire import Frame, WireClient
 FIELDS = ("name", "arity", "flags", "first", "last", "step", "categories", "tips", "key specs")
 ONLY_OURS = (
     {"client|setinfo"}
-    | {f"strata|{word}" for word in ("adopt", "help", "inspect", "policy")}
+    | {f"strata|{word}" for word in ("adopt", "backup", "help", "inspect", "policy")}
     | {"strata|progress", "strata|reencode"}
     | {"strata", *(name.lower() for name in LATER)}
 )

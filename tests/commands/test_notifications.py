@@ -20,6 +20,8 @@ Server = RedisServer | StrataServer
 
 KEYLESS = {"function|restore", "strata|reencode"}
 """Writers that no client sees in the keyspace."""
+ELSEWHERE = {"migrate"}
+"""It needs a third server: a test of its own."""
 
 
 class Listener:
@@ -82,7 +84,25 @@ def test_every_command_that_writes_is_compared() -> None:
     calls += [call.encode().split() for call in re.split(r"[;\n]|=>", FIELD_EVENTS)]
     compared = {b"|".join(call[:words]).lower().decode() for call in calls for words in (1, 2)}
     writers = [entry.name for entry in every_command() if entry.is_write]
-    assert [name for name in writers if name not in compared | KEYLESS] == []
+    assert [name for name in writers if name not in compared | KEYLESS | ELSEWHERE] == []
+
+
+def test_a_key_that_moves_to_another_server_is_told(
+    redis_server: RedisServer, strata_server: Server, tmp_path: Path
+) -> None:
+    third = RedisServer(tmp_path / "third").start()
+    both = [Listener(server) for server in (redis_server, strata_server)]
+    try:
+        for call in parse("SET a 1\nMIGRATE COPY REPLACE\nMIGRATE REPLACE\nMIGRATE REPLACE"):
+            if call[0] == b"MIGRATE":
+                where = ("127.0.0.1", str(third.port), "a", "0", "60000")
+                call = [call[0], *(word.encode() for word in where), *call[1:]]
+            redis, strata = (one.events_of(*call) for one in both)
+            assert strata == redis, call
+    finally:
+        for one in both:
+            one.close()
+        third.stop()
 
 
 @pytest.mark.parametrize("classes", ["K$", "Eg", "Ex", "KEl", "A", "KE", "Km", "KA", "", "Kn"])

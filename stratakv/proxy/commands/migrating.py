@@ -80,7 +80,7 @@ def migrate(
     options = _options(key, Args(words))
     timeout_ms, number = integer(timeout), integer(database)
     txn = session.txn
-    keys = [one for one in options.keys if txn.find(one) is not None]
+    keys = [one for one in options.keys if txn.read(one) is not None]
     if not keys:
         return _NO_KEY
     if not txn.is_long:
@@ -138,6 +138,7 @@ class _Migration:
                 failure = failure or answer
                 if not answer and not self._options.copies:
                     self._txn.drop(key)
+                    self._txn.event("g", "del", key)
         except CommandError as lost:
             return lost  # what the target has taken is deleted all the same
         return _refused(failure) if failure else OK
