@@ -496,4 +496,7 @@ WAIT_ON_REPLICA = (
 )
 BAD_MASTER_PORT = b"ERR Invalid master port"
 NOT_FOR_REPLICAS = b"ERR Command is not valid when client is a replica."
+ROLE_CHANGED = (
+    b"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
+)
 FORCED_FAILOVER = b"ERR FAILOVER with force option requires both a timeout and target HOST and IP."

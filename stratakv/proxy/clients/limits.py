@@ -35,6 +35,11 @@ def _class_of(session: Session | None) -> str:
     return "pubsub" if session.guards & SUBSCRIBED else "normal"
 
 
+def _reaching(limit: Limit, backlog_bytes: int) -> Limit:
+    """A replica may be behind by the whole backlog, or it could never go on from there."""
+    return limit._replace(hard=max(limit.hard, backlog_bytes)) if limit.hard else limit
+
+
 class OutputLimits:
     """Watches the clients that are behind with their reading."""
 
@@ -62,6 +67,8 @@ class OutputLimits:
         """Cut a client that is too far behind."""
         session = connection.session
         limit = self._limits.get(_class_of(session))
+        if limit is not None and session is not None and session.guards & REPLICA:
+            limit = _reaching(limit, session.server.options.repl_backlog_size)
         if limit is not None and self._is_exceeded(connection, limit):
             self._stats.output_limit_disconnections += 1
             log.warning(

@@ -89,6 +89,7 @@ def config_resetstat(session: Session) -> Reply:
     session.server.stats.reset()
     session.server.housekeeper.reclaimer.expiry.expired_keys = 0
     session.server.keyspace.expired_fields = 0
+    session.server.replication.reset_stats()
     HITS.further = HITS.missed = 0
     for entry in TABLE.values():
         for one in (entry, *entry.subcommands.values()):

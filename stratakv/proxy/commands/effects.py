@@ -72,6 +72,11 @@ def of_expire(txn: Txn, request: Words, reply: Any) -> Told:
     return ((b"PEXPIREAT", key, b"%d" % meta.expire_ms),)
 
 
+def of_getset(txn: Txn, request: Words, reply: Any) -> Told:
+    """GETSET: a plain SET."""
+    return ((b"SET", request[1], request[2]),)
+
+
 def of_getdel(txn: Txn, request: Words, reply: Any) -> Told:
     """GETDEL: the key is deleted."""
     return () if reply is None else ((b"DEL", request[1]),)

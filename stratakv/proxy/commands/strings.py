@@ -110,7 +110,7 @@ def psetex(txn: Txn, key: bytes, milliseconds: bytes, value: bytes) -> Reply:
     return OK
 
 
-@command("GETSET key value", "write denyoom fast")
+@command("GETSET key value", "write denyoom fast", effect=effects.of_getset)
 def getset(txn: Txn, key: bytes, value: bytes) -> Reply:
     """Set the value of a string and return the one before."""
     return strings.exchange(txn, key, value)

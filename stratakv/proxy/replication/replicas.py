@@ -63,8 +63,13 @@ class Replica:
         return f"{self.address}:{self.port or self.session.connection.address.rpartition(':')[2]}"
 
     def begin(self, offset: int) -> None:
-        """The stream begins behind that offset; what is queued of before is not for it."""
+        """The stream begins behind that offset; what was queued so far is not for it.
+
+        Requires: what has been sent is in the snapshot that has the offset.
+        """
         self._cursor = offset
+        self._queue.clear()
+        self.session.connection.queued = 0
 
     def take(self, chunk: bytes, end: int) -> None:
         """Send a chunk of the stream that ends at an offset, or keep it until that can be."""

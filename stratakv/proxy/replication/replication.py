@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from stratakv import errors
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.layout.positions import Position
+from stratakv.errors import CommandError
 from stratakv.options import Effects
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.replication.failover import Failover
@@ -58,6 +60,10 @@ class Replication:
             "min-replicas-max-lag": lambda value: self._look_at_guards(),
         }
 
+    def reset_stats(self) -> None:
+        """CONFIG RESETSTAT: count anew."""
+        self.full_syncs = self.partial_syncs = self.refused_syncs = 0
+
     def start(self) -> None:
         """Take the place that the options and the store tell of."""
         if self._options.replicaof:
@@ -103,6 +109,7 @@ class Replication:
         if not takes_over:
             self.failover.abort("this server follows another master")
         self.replicas.cut_all("this server follows another master now")
+        self._server.dispatcher.blocked.turn_away(CommandError(errors.ROLE_CHANGED))
         self._options.replicaof = target
         self.link = MasterLink(self._server, self, target, takes_over=takes_over)
         self.link.start(self._last_link)

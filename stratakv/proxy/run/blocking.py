@@ -214,6 +214,13 @@ class BlockedClients:
         self.release(blocked, reply)
         return True
 
+    def turn_away(self, failure: CommandError) -> None:
+        """End all waits with an error, and the connections: nothing here may be theirs now."""
+        for blocked in self.all():
+            session = blocked.session
+            self.release(blocked, session.server.dispatcher.running.failed(blocked.entry, failure))
+            session.connection.close_after_replies(session)
+
     def forget(self, session: "Session") -> None:
         """The client is gone."""
         blocked = self.find(session)
