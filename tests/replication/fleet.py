@@ -57,6 +57,8 @@ def contents(client: WireClient) -> dict[tuple[int, bytes], Any]:
         client.send("SELECT", database)
         for key in client.send("KEYS", "*").frame.blobs():
             kind = client.send("TYPE", key).frame.data or b""
+            if kind == b"none":
+                continue  # it has expired meanwhile
             value = _READS[kind](client, key)
             found[database, key] = (kind, value, client.send("PEXPIRETIME", key).frame.number)
     client.send("SELECT", 0)

@@ -92,7 +92,7 @@ def test_a_link_that_is_cut_again_and_again_loses_nothing(tmp_path: Path) -> Non
                 [("INCR", "n"), ("APPEND", "text", "x" * (number % 50)), ("RPUSH", "l", number)]
             )
         wait_in_step(leader, follower)
-        assert contents(client) == contents(writer)
+        wait_until(lambda: contents(client) == contents(writer), "the two differ")
     follower.stop()
     leader.stop()
 
