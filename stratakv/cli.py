@@ -201,7 +201,7 @@ async def _serve(chosen: Options) -> int:
         await server.tier_control.verify()
         _tune_interpreter()
         caches = sum(server.cache_sizes) >> 20
-        ports = f"port={server.port} http_port={metrics.port}"
+        ports = f"port={server.listeners.port} http_port={metrics.port}"
         print(f"ready {ports} pid={os.getpid()} caches={caches}mb", flush=True)
         await server.run()
     finally:

@@ -1,12 +1,8 @@
 """The server: listens, admits clients, keeps house, and shuts down without losing anything."""
 
 import asyncio
-import contextlib
-import ipaddress
 import logging
-import os
 import secrets
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +22,7 @@ from stratakv.options import Effects, Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
+from stratakv.proxy.clients.listeners import Listeners
 from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
@@ -104,8 +101,7 @@ class Server:
         self.housekeeper.reclaimer.on_damage = self.stats.count_damage
         self.sessions: dict[int, Session] = {}
         self._next_id = 1
-        self._listeners: list[asyncio.Server] = []
-        self.port = 0
+        self.listeners = Listeners(self)
         self.stopping = asyncio.Event()
         self._ends_scripts = False
         self._set_password(options.requirepass)
@@ -116,58 +112,9 @@ class Server:
         if options.debug_invariants:
             Invariants(self).watch()
 
-    # listening
-
     async def listen(self) -> None:
         """Open the sockets; raises OSError with the address in its text."""
-        port = self.options.port
-        for address in self.options.bind:
-            listener = await self._listen_tcp(address, port)
-            port = listener.sockets[0].getsockname()[1]
-        self.port = port
-        if self.options.unixsocket:
-            await self._listen_unix(self.options.unixsocket)
-        self._warn_of_strangers()
-
-    def _warn_of_strangers(self) -> None:
-        """Say what becomes of clients of other machines if there is no password."""
-        places = [_shown_address(one) for one in self._listeners if _faces_others(one)]
-        if self.password or not places:
-            return
-        shown = ", ".join(places)
-        if self.options.protected_mode:
-            log.warning(
-                "no password is set: clients of other machines that connect to %s are refused"
-                " (protected mode); set requirepass",
-                shown,
-            )
-        else:
-            log.warning(
-                "no password is set and protected-mode is no: whoever reaches %s is served", shown
-            )
-
-    async def _listen_tcp(self, address: str, port: int) -> asyncio.Server:
-        try:
-            listener = await self.loop.create_server(
-                lambda: Connection(self), address, port, backlog=self.options.tcp_backlog
-            )
-        except OSError as error:
-            raise OSError(f"cannot listen on {address}:{port}: {_reason(error)}") from None
-        self._listeners.append(listener)
-        log.info("listening on %s", _shown_address(listener))
-        return listener
-
-    async def _listen_unix(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-        try:
-            listener = await self.loop.create_unix_server(lambda: Connection(self), path)
-        except OSError as error:
-            raise OSError(f"cannot listen on {path}: {_reason(error)}") from None
-        if self.options.unixsocketperm:
-            os.chmod(path, int(self.options.unixsocketperm, 8))
-        self._listeners.append(listener)
-        log.info("listening on %s", path)
+        await self.listeners.open()
 
     # clients
 
@@ -268,8 +215,7 @@ class Server:
 
     async def drain(self) -> None:
         """Stop accepting, finish running commands, and commit. Nothing runs any more then."""
-        for listener in self._listeners:
-            listener.close()
+        self.listeners.close()
         self.replication.stop()
         self.saving.stop()
         for session in self.sessions.values():
@@ -295,9 +241,7 @@ class Server:
         try:
             self.store.close()
         finally:
-            if self.options.unixsocket:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(self.options.unixsocket)
+            self.listeners.remove_socket_file()
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         """Wait for a condition, but no longer than that."""
@@ -325,19 +269,6 @@ class Server:
     def _unsent(self) -> bool:
         """Whether clients have yet to take replies of what has been done."""
         return any(session.connection.unsent for session in self.sessions.values())
-
-
-def _shown_address(listener: asyncio.Server) -> str:
-    host, port = listener.sockets[0].getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _faces_others(listener: asyncio.Server) -> bool:
-    """Whether clients of other machines can reach it."""
-    place = listener.sockets[0]
-    if place.family == socket.AF_UNIX:
-        return False
-    return not ipaddress.ip_address(place.getsockname()[0].partition("%")[0]).is_loopback
 
 
 _ENCODINGS: Final = {
@@ -376,11 +307,3 @@ def _keyspace_effects(keyspace: Keyspace) -> Effects:
             for name, type_ in _ENCODINGS.items()
         },
     }
-
-
-def _reason(error: OSError) -> str:
-    if error.strerror and "address already in use" in error.strerror:
-        return "address already in use"
-    if isinstance(error, socket.gaierror):
-        return "unknown address"
-    return os.strerror(error.errno).lower() if error.errno else str(error)

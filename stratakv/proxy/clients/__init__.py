@@ -1,5 +1,6 @@
 """Who is connected, and what the server knows of each.
 
+    listeners      the sockets at which they connect
     connection     the socket, and its flow control
     session        what is known between two commands
     limits         clients that do not read

@@ -193,7 +193,7 @@ class MasterLink:
             )
         self._writer = writer
         handshake = Handshake(reader, writer, self.address, self._server.options)
-        await handshake.introduce(self._server.port)
+        await handshake.introduce(self._server.listeners.port)
         self.is_connecting = False
         position = self._replication.known_position()
         answer = await handshake.ask_for_stream(position, takes_over=self.takes_over)
