@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from stratakv.storage.cache.address import parse_address
+from tests.harness.certificates import make_certificates
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import HANG_S, wait_until
 from tests.tier.ledger import Ledger
@@ -19,34 +19,9 @@ from tests.tier.servers import wait_until_used
 from tests.tier.test_faults import _info, cut
 
 
-def openssl(directory: Path, *words: str) -> None:
-    subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)
-
-
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An authority, a server for 127.0.0.1, a client, and an authority that signed nothing."""
-    directory = tmp_path_factory.mktemp("certificates")
-    for name in ("ca", "unauthenticated"):
-        made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2")
-        openssl(
-            directory,
-            *made,
-            "-subj",
-            f"/CN={name}",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.pem",
-        )
-    (directory / "names").write_text("subjectAltName = IP:127.0.0.1\n")
-    for name in ("server", "client"):
-        wanted = ("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}")
-        openssl(directory, *wanted, "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        signed = ("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
-        more = ("-CAcreateserial", "-days", "2", "-extfile", "names")
-        openssl(directory, *signed, *more, "-out", f"{name}.pem")
-    return directory
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 class TlsRedis(RedisServer):
