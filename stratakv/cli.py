@@ -192,7 +192,7 @@ async def _serve(chosen: Options) -> int:
     from stratakv.proxy.server import Server
 
     loop = asyncio.get_running_loop()
-    _obey_signals(loop, lambda: server.stop())
+    _obey_signals(loop, lambda: server.stop(), lambda: server.listeners.reload_tls())
     server = Server(chosen, loop)
     metrics = MetricsServer(server)
     try:
@@ -202,6 +202,8 @@ async def _serve(chosen: Options) -> int:
         _tune_interpreter()
         caches = sum(server.cache_sizes) >> 20
         ports = f"port={server.listeners.port} http_port={metrics.port}"
+        if server.listeners.tls_port:
+            ports += f" tls_port={server.listeners.tls_port}"
         print(f"ready {ports} pid={os.getpid()} caches={caches}mb", flush=True)
         await server.run()
     finally:
@@ -210,13 +212,16 @@ async def _serve(chosen: Options) -> int:
     return 0
 
 
-def _obey_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
-    """SIGTERM and SIGINT stop the server as soon as it is there; a terminal may hang up, as with
-    Redis, without an effect.
+def _obey_signals(
+    loop: asyncio.AbstractEventLoop, stop: Callable[[], None], reload: Callable[[], None]
+) -> None:
+    """SIGTERM and SIGINT stop the server as soon as it is there.
+
+    SIGHUP has certificates read again; a terminal that hangs up ends nothing, as with Redis.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    loop.add_signal_handler(signal.SIGHUP, reload)
 
 
 def _tune_interpreter() -> None:

@@ -119,6 +119,19 @@ def _octal(text: str) -> str:
     return text
 
 
+TLS_VERSIONS: Final = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
+
+
+def _protocols(text: str) -> str:
+    """Versions of TLS, spelt as Redis does, without a gap between them."""
+    spelt = {version.lower(): version for version in TLS_VERSIONS}
+    chosen = [spelt[word.lower()] for word in text.split()]
+    places = sorted({TLS_VERSIONS.index(version) for version in chosen})
+    if places and places != list(range(places[0], places[-1] + 1)):
+        raise ValueError
+    return " ".join(chosen)
+
+
 ALL_EVENT_CLASSES: Final = "g$lshzxetd"
 """What the letter A of notify-keyspace-events stands for."""
 
@@ -178,6 +191,7 @@ class PolicyRule:
 
 
 TEXT: Final = Kind(str, str, "text")
+PROTOCOLS: Final = Kind(_protocols, str, f"some of {' '.join(TLS_VERSIONS)}")
 FILE_NAME: Final = Kind(_file_name, str, "the name of a file, without a path")
 REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
 MASTER: Final = Kind(_master, str, "a host and a port, a redis:// or rediss:// address, or empty")
@@ -230,19 +244,54 @@ def option(
 
 Effects = dict[str, Callable[[Any], None]]
 """What to do with the new value of an option that somebody keeps a copy of, or acts upon at once.
-Its owner has them in `effects`; an option that is looked up when it is needed has none."""
+Its owner has them in `effects`; an option that is looked up when it is needed has none. Options of
+one thing may share one effect: it takes place once, when all of them have their new values."""
+
+
+class EffectFailed(Exception):
+    """A value cannot be put into force, and all is as it was; the text is Redis's reason."""
 
 
 @dataclass(slots=True)
 class Options:
     """Everything that can be configured. Names have hyphens where Python has underscores."""
 
-    bind: tuple[str, ...] = option(("127.0.0.1",), WORDS, "addresses to listen on")
-    port: int = option(6380, PORT, "TCP port; 0 takes a free one and prints it")
+    bind: tuple[str, ...] = option(("127.0.0.1",), WORDS, "addresses to listen on", live=True)
+    port: int = option(
+        6380, PORT, "TCP port; 0 takes a free one and prints it, or none beside tls-port", live=True
+    )
+    tls_port: int = option(0, PORT, "TCP port for TLS; 0 for none", live=True)
+    tls_cert_file: str = option("", TEXT, "our certificate, PEM", live=True)
+    tls_key_file: str = option("", TEXT, "its private key, PEM", live=True)
+    tls_key_file_pass: str = option("", TEXT, "password of that key", live=True, secret=True)
+    tls_client_cert_file: str = option(
+        "", TEXT, "certificate to show to a master; empty takes tls-cert-file", live=True
+    )
+    tls_client_key_file: str = option("", TEXT, "its private key", live=True)
+    tls_client_key_file_pass: str = option("", TEXT, "password of that key", live=True, secret=True)
+    tls_ca_cert_file: str = option(
+        "", TEXT, "authorities whose certificates are believed, PEM", live=True
+    )
+    tls_ca_cert_dir: str = option("", TEXT, "the same as a directory of OpenSSL's", live=True)
+    tls_auth_clients: str = option(
+        "yes",
+        _one_of("yes", "no", "optional"),
+        "whether clients must show a certificate",
+        live=True,
+    )
+    tls_protocols: str = option(
+        "", PROTOCOLS, "neighbours among TLSv1.2 and TLSv1.3; empty takes both", live=True
+    )
+    tls_ciphers: str = option("", TEXT, "ciphers up to TLSv1.2, in OpenSSL's words", live=True)
+    tls_prefer_server_ciphers: bool = option(
+        False, YES_NO, "choose ciphers by our order instead of the client's", live=True
+    )
+    tls_replication: bool = option(False, YES_NO, "follow the master over TLS", live=True)
     unixsocket: str = option("", TEXT, "path of a unix socket to listen on as well")
     unixsocketperm: str = option("", PERMISSIONS, "octal permissions of the unix socket")
     http_port: int = option(9121, PORT, "port of /metrics and /healthz; 0 takes a free one")
     http: bool = option(True, YES_NO, "serve /metrics and /healthz at all")
+    http_tls: bool = option(False, YES_NO, "serve them over TLS, with tls-cert-file")
     dir: str = option("./stratakv-data", TEXT, "data directory")
     dbfilename: str = option(
         "dump.rdb", FILE_NAME, "the file in it that SAVE and BGSAVE write a dump to"

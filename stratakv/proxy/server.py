@@ -115,6 +115,7 @@ class Server:
     async def listen(self) -> None:
         """Open the sockets; raises OSError with the address in its text."""
         await self.listeners.open()
+        self.settings.begin()
 
     # clients
 
@@ -183,6 +184,7 @@ class Server:
             **self.notifications.effects,
             **self.tier_control.effects,
             **self.replication.effects,
+            **self.listeners.effects,
         }
 
     def _set_password(self, text: str) -> None:

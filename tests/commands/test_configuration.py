@@ -295,9 +295,10 @@ def test_our_own_options_are_there_and_checked(strata_wire: WireClient) -> None:
 
 
 def test_what_only_a_restart_changes_may_be_set_to_what_it_is(strata_wire: WireClient) -> None:
-    port, engine = (strata_wire.send("CONFIG", "GET", n).frame.blobs() for n in ("port", "engine"))
+    names = ("http-port", "engine")
+    port, engine = (strata_wire.send("CONFIG", "GET", name).frame.blobs() for name in names)
     assert strata_wire.send("CONFIG", "SET", *port, *engine).raw == b"+OK\r\n"
-    assert b"immutable" in strata_wire.send("CONFIG", "SET", "port", int(port[1]) + 1).raw
+    assert b"immutable" in strata_wire.send("CONFIG", "SET", "http-port", int(port[1]) + 1).raw
     assert strata_wire.send("PING").raw == b"+PONG\r\n"
 
 

@@ -105,7 +105,7 @@ class Inside:
 
     async def send(self, *requests: bytes) -> asyncio.StreamReader:
         """Send requests, words between spaces; nobody reads but who wants to."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.listeners.port)
         self._writers.append(writer)
         for request in requests:
             words = request.split(b" ")

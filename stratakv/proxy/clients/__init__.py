@@ -1,6 +1,7 @@
 """Who is connected, and what the server knows of each.
 
     listeners      the sockets at which they connect
+    tls            certificates and ciphers, as the options say
     connection     the socket, and its flow control
     session        what is known between two commands
     limits         clients that do not read

@@ -155,7 +155,7 @@ class Connection(asyncio.Protocol):
             return False  # the transport closes
         if not session.waiting:
             self.close_after_replies(session)
-        return True
+        return not self.is_secure  # TLS has no half that stays open
 
     def close_after_replies(self, session: Session) -> None:
         """Close at the end of the turn, or when the replies that wait for a commit are sent."""
@@ -290,6 +290,11 @@ class Connection(asyncio.Protocol):
     def is_paused(self) -> bool:
         """Whether the client is not read at present, so that its end would go unnoticed."""
         return bool(self._pauses)
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the client speaks TLS."""
+        return self._transport.get_extra_info("sslcontext") is not None
 
     @property
     def is_local(self) -> bool:

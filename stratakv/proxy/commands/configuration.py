@@ -62,10 +62,10 @@ def config_set(session: Session, *pairs: bytes) -> Reply:
             raise errors.config_refused(name.lower().encode("latin-1"), str(refusal)) from None
     try:
         settings.check_together(changes)
+        settings.apply(changes)
     except BadOption as refusal:
         raise errors.config_refused(refusal.name.encode(), refusal.allowed) from None
     for change in changes:
-        settings.apply(change)
         log.info("%s sets %s to %s", session.connection.address, *settings.shown(change))
     return OK
 

@@ -162,6 +162,15 @@ FIXED: Final[dict[str, Fixed]] = {
         propagation_error_behavior=("ignore", one_of("ignore", "panic", "panic-on-replicas")),
         bind_source_addr=("", str),
     ),
+    **_fixed(
+        "Python's ssl, which TLS is spoken with, leaves it to OpenSSL",
+        tls_ciphersuites=("", str),
+        tls_dh_params_file=("", str),
+        tls_session_caching=_TRUTH,
+        tls_session_cache_size=("20480", _NATURAL),
+        tls_session_cache_timeout=("300", _NATURAL),
+        tls_cluster=_FALSEHOOD,
+    ),
     **_fixed("client tracking does not exist here", tracking_table_max_keys=("1000000", _COUNTS)),
     **_fixed(
         "there is one user, who may do everything",
@@ -196,7 +205,6 @@ FACTS: Final = {
     "logfile": "",
     "pidfile": "",
     "supervised": "no",
-    "tls-port": "0",
     "aclfile": "",
     "enable-debug-command": "yes",
     "enable-module-command": "no",

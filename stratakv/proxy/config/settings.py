@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stratakv import options as declared_options
 from stratakv.encodings.layout.globs import compile_glob
-from stratakv.options import BadOption, Effects, Options
+from stratakv.options import BadOption, EffectFailed, Effects, Options
 from stratakv.proxy.config.redis_names import (
     ALIASES,
     FACTS,
@@ -48,6 +48,11 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "slowlog-max-len": integer(0, LONG_MAX),
     "latency-monitor-threshold": integer(0, LONG_MAX),
     "busy-reply-threshold": integer(0, INT_MAX),
+    "port": integer(0, 65535),
+    "tls-port": integer(0, 65535),
+    "tls-auth-clients": one_of("no", "yes", "optional"),
+    "tls-prefer-server-ciphers": lambda text: yes_no(text) == "yes",
+    "tls-replication": lambda text: yes_no(text) == "yes",
     "requirepass": str,
     "masteruser": str,
     "masterauth": str,
@@ -148,11 +153,15 @@ class Settings:
         self._effects = effects
         self._own = declared_options.declared()
         self._kept = {name: default for name, (default, _) in _KEPT.items()}
-        self._at_start = {name: self.show(name) for name in self._own}
         self._touched: set[str] = set()
+        self.begin()
         self.append_only = False
         self.append_fsync = "everysec"
         """What `appendonly yes` makes of the durability."""
+
+    def begin(self) -> None:
+        """What the options are now is how the server was started."""
+        self._at_start = {name: self.show(name) for name in self._own}
 
     def __contains__(self, name: str) -> bool:
         return any(ALIASES.get(name, name) in names for names in (self._own, *_OTHERS))
@@ -249,8 +258,25 @@ class Settings:
         name = change.name
         return name, declared_options.without_secret(name, self.show(name)) or "nothing"
 
-    def apply(self, change: SettingChange) -> None:
-        """Put a checked value into force."""
+    def apply(self, changes: Sequence[SettingChange]) -> None:
+        """Put checked values into force, all or none; raises `BadOption` for one that cannot be."""
+        before = copy(self._options), dict(self._kept), self.append_only, self.append_fsync
+        effects: dict[Callable[[Any], None], tuple[str, Any]] = {}
+        for change in changes:
+            name, value = self._assign(change)
+            if name in self._effects:
+                effects[self._effects[name]] = change.name, value
+        done: list[str] = []
+        for effect, (name, value) in effects.items():
+            try:
+                effect(value)
+            except EffectFailed as failure:
+                self._restore(*before, done)
+                raise BadOption(name, None, str(failure)) from None
+            done.append(name)
+
+    def _assign(self, change: SettingChange) -> tuple[str, Any]:
+        """Set a value; returns the option that it is about, and the option's value."""
         name, value = change.name, change.value
         if name in _VIEWS:
             view = _VIEWS[name]
@@ -259,7 +285,24 @@ class Settings:
             self._kept[name] = value
         elif name in self._own:
             setattr(self._options, name.replace("-", "_"), value)
-        if name in self._effects:
+        return name, value
+
+    def _restore(
+        self,
+        options: Options,
+        kept: dict[str, str],
+        append_only: bool,
+        append_fsync: str,
+        done: list[str],
+    ) -> None:
+        """Take everything back, and what has had its effect already."""
+        for name in self._own:
+            attribute = name.replace("-", "_")
+            setattr(self._options, attribute, getattr(options, attribute))
+        self._kept, self.append_only, self.append_fsync = kept, append_only, append_fsync
+        for name in done:
+            name = _VIEWS[name].option if name in _VIEWS else name
+            value = kept[name] if name in kept else getattr(options, name.replace("-", "_"))
             self._effects[name](value)
 
 

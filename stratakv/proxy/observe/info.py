@@ -78,7 +78,7 @@ def _server(server: "Server") -> Fields:
         "process_id": os.getpid(),
         "process_supervised": "no",
         "run_id": server.run_id,
-        "tcp_port": server.listeners.port,
+        "tcp_port": server.listeners.port or server.listeners.tls_port,
         "server_time_usec": server.clock.micros(),
         "uptime_in_seconds": seconds,
         "uptime_in_days": seconds // 86400,

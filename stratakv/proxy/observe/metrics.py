@@ -51,9 +51,10 @@ class MetricsServer:
         if not options.http:
             return
         host = options.bind[0]
+        context = self._server.listeners.http_context
         try:
             self._listener = await asyncio.start_server(
-                self._serve, host, options.http_port, limit=REQUEST_BYTES
+                self._serve, host, options.http_port, limit=REQUEST_BYTES, ssl=context
             )
         except OSError as error:
             reason = error.strerror or str(error)

@@ -12,6 +12,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.layout.positions import Position
+from stratakv.options import BadOption
+from stratakv.proxy.clients import tls
 from stratakv.proxy.replication.dump_load import DumpLoad
 from stratakv.proxy.replication.feed import Feed
 from stratakv.proxy.replication.handshake import (
@@ -140,7 +142,7 @@ class MasterLink:
             began = time.monotonic()
             try:
                 await self._follow_once()
-            except LinkFailed as failure:
+            except (LinkFailed, BadOption) as failure:
                 self._failed(str(failure))
             except (OSError, TimeoutError, ssl.SSLError, asyncio.IncompleteReadError) as error:
                 self._failed(str(error) or type(error).__name__)
@@ -188,12 +190,12 @@ class MasterLink:
             reader, writer = await asyncio.open_connection(
                 self.address.host,
                 self.address.port,
-                ssl=self.address.tls_context(),
+                ssl=self._tls_context(),
                 limit=LONGEST_LINE,
             )
         self._writer = writer
         handshake = Handshake(reader, writer, self.address, self._server.options)
-        await handshake.introduce(self._server.listeners.port)
+        await handshake.introduce(self._server.listeners.port_for_replicas)
         self.is_connecting = False
         position = self._replication.known_position()
         answer = await handshake.ask_for_stream(position, takes_over=self.takes_over)
@@ -204,6 +206,12 @@ class MasterLink:
             self._continue(answer.id)
             rest = b""
         await self._apply_stream(reader, rest)
+
+    def _tls_context(self) -> ssl.SSLContext | None:
+        """How to speak TLS to the master, if its address or `tls-replication` says so."""
+        if self._server.options.tls_replication and not self.address.tls:
+            return tls.for_master(self._server.options)
+        return self.address.tls_context()
 
     async def _sync(
         self, handshake: Handshake, reader: asyncio.StreamReader, answer: Answer
