@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.harness.wire import WireClient, encode
 from tests.replication.fleet import contents, follow, info, wait_in_step
 
 PIPELINE = 16
+_MARKS = count(1)
 
 
 class Recorder:
@@ -29,7 +31,6 @@ class Recorder:
         self._link = socket.create_connection(("127.0.0.1", master.port), timeout=HANG_S)
         self._link.sendall(encode("PSYNC", "?", -1))
         self._file = self._link.makefile("rb")
-        self._marks = 0
         assert self._line().startswith(b"+FULLRESYNC ")
         self._file.read(int(self._line().removeprefix(b"$")))
 
@@ -39,9 +40,10 @@ class Recorder:
 
     def recorded(self, client: WireClient) -> list[list[bytes]]:
         """The commands up to here, by a mark that the client writes."""
-        self._marks += 1
-        mark = [b"SET", b"mark", b"%d" % self._marks]
-        client.send(*mark)
+        return self.up_to(write_mark(client))
+
+    def up_to(self, mark: list[bytes]) -> list[list[bytes]]:
+        """The commands before a mark."""
         found: list[list[bytes]] = []
         while (words := self._next_words()) != mark:
             if words != [b"PING"]:  # a sign of life, at its own time
@@ -59,6 +61,13 @@ class Recorder:
             size = int(self._line().removeprefix(b"$"))
             words.append(self._file.read(size + 2)[:-2])
         return words
+
+
+def write_mark(client: WireClient) -> list[bytes]:
+    """Write something that is found again in the stream; returns it."""
+    mark = [b"SET", b"mark", b"%d" % next(_MARKS)]
+    client.send(*mark)
+    return mark
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +185,25 @@ def test_replicas_have_what_pipelines_have_written(
                 one.send("FLUSHALL")
         _assert_same(master, replicas)
     assert "failed here" not in "".join(replica.output() for replica in replicas)
+
+
+def test_a_replica_passes_on_what_it_was_sent(
+    fleet: tuple[StrataServer, list[Process]], diff_seed: int
+) -> None:
+    master, replicas = fleet
+    first, second = Recorder(master), Recorder(replicas[0])
+    with master.client() as client:
+        for one in (first, second):
+            one.recorded(client)
+        for calls in pipelines(random.Random(diff_seed)):
+            client.pipeline(calls)
+        mark = write_mark(client)
+        sent, passed_on = first.up_to(mark), second.up_to(mark)
+    first.close()
+    second.close()
+    begin = len(sent) - len(passed_on)  # what was written before the second began to listen
+    assert passed_on
+    assert sent[begin:] == passed_on
 
 
 def _in_unit(calls: Sequence[Call]) -> list[Call]:
