@@ -75,6 +75,13 @@ def test_the_row_counts_what_was_told_before_it_was_packed(bench: Bench, feed: F
     assert (stored.offset, stored.database) == (feed.sent, 3)
 
 
+def test_a_commit_leaves_nothing_to_write(bench: Bench, feed: Feed) -> None:
+    feed.tell_run(0, [[b"INCR", b"k"]] * 5)
+    assert bench.keyspace.changed
+    bench.commit()
+    assert not bench.keyspace.changed
+
+
 def test_what_was_told_and_not_packed_is_refused_as_well(bench: Bench, feed: Feed) -> None:
     before = feed.position
     feed.tell_run(0, [[b"INCR", b"k"]] * 5)

@@ -226,8 +226,9 @@ class Feed:
     def _put_row(self) -> None:
         """The row joins what is collected."""
         if self._is_new:
+            position = self.position  # with what was told: that is no news any more
             self._is_new = False
-            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(self.position)
+            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(position)
 
     def _after(self, done: Done) -> Done:
         """What waits leaves when the commit is through."""
