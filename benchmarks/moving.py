@@ -2,7 +2,7 @@
 
     python -m benchmarks.moving [--keys 1000000] [--value-bytes 100] [--backup-keys 1000000]
 
-Imports a dump of redis-server, has servers follow each other, writes with 0, 1 and 2 replicas, and
+Imports a dump of redis-server, has servers follow each other, writes with and without replicas, and
 backs up a store while PINGs run. Every server is started here, on loopback and in directories of
 its own, and is stopped at the end. Writes benchmarks/results/moving.md
 """
@@ -15,39 +15,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import loadgen, machine, procfs, redisbench
+from benchmarks import loadgen, machine, procfs, replica_costs
 from benchmarks.pinger import Pinger
-from benchmarks.redisbench import Plan
+from benchmarks.replica_costs import PATIENCE_S, follow
 from benchmarks.servers import Server, redis_server, running, settle, stratakv
 from benchmarks.workloads.shaped import fill_spec
 
 OUT = Path(__file__).parent / "results" / "moving.md"
 PYTHON = os.environ.get("STRATAKV_PYTHON", sys.executable)
-POLL_S = 0.02
-PATIENCE_S = 900.0
-WRITES = Plan("set", 300_000, 16, random_keys=100_000, value_bytes=64)
-ROUNDS = 3
 BACKUP_VALUE_BYTES = 5000
-
-
-def info(server: Server, section: str) -> dict[str, str]:
-    """The fields of a section of INFO."""
-    with server.client() as client:
-        text = client.call("INFO", section).decode()
-    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-
-
-def wait_for(holds: Callable[[], bool]) -> float:
-    """Seconds until it is so."""
-    began = time.perf_counter()
-    while not holds():
-        assert time.perf_counter() < began + PATIENCE_S, "it never was"
-        time.sleep(POLL_S)
-    return time.perf_counter() - began
 
 
 def filled(server: Server, keys: int, value_bytes: int) -> Server:
@@ -99,9 +79,12 @@ def full_syncs(keys: int, value_bytes: int) -> Iterator[str]:
     for make_master, make_replica in pairs:
         with running([make_master(), make_replica()]) as (master, replica):
             filled(master, keys, value_bytes)
+            if master.name == "redis":
+                with master.client() as client:  # it would wait for more replicas for 5 seconds
+                    client.call("CONFIG", "SET", "repl-diskless-sync-delay", 0)
             settle([master, replica], 10)
             with Pinger(master.host, master.port) as pinger:
-                seconds = _follow(replica, master)
+                seconds = follow(replica, master)
             with replica.client() as client:
                 assert client.call("DBSIZE") == keys, "not all keys have come"
             memory = procfs.memory_mb(replica.pid).get("anon_mb", 0.0)
@@ -109,45 +92,6 @@ def full_syncs(keys: int, value_bytes: int) -> Iterator[str]:
             p99 = pinger.result["p99_ms"]
             rate = keys / seconds
             yield f"| {name} | {rate:,.0f} | {seconds:.1f} | {memory:,.0f} | {p99:.1f} ms |"
-
-
-def _follow(replica: Server, master: Server) -> float:
-    """Seconds until the replica is in step."""
-    with replica.client() as client:
-        client.call("REPLICAOF", master.host, master.port)
-    return wait_for(lambda: info(replica, "replication").get("master_link_status") == "up")
-
-
-def writes() -> Iterator[str]:
-    """What a write costs the master with 0, 1 and 2 replicas, and how far these are behind."""
-    yield "| replicas | SET/s | master's CPU us a SET | of 0 replicas | caught up after |"
-    yield "|---|---|---|---|---|"
-    base = 0.0
-    for count in range(3):
-        with running([stratakv() for _ in range(1 + count)]) as (master, *replicas):
-            for replica in replicas:
-                _follow(replica, master)
-            rounds = [_written(master, replicas) for _ in range(1 + ROUNDS)][1:]
-            rate, cost, behind = (
-                sorted(values)[ROUNDS // 2] for values in zip(*rounds, strict=True)
-            )
-            base = base or cost
-            share = cost / base
-            yield f"| {count} | {rate:,.0f} | {cost:.2f} | {share:.2f} | {behind * 1000:.0f} ms |"
-
-
-def _written(master: Server, replicas: list[Server]) -> tuple[float, float, float]:
-    """Operations a second, CPU us of the master for one, and seconds until all replicas have it."""
-    before = procfs.cpu_s(master.pid) or 0.0
-    sample = redisbench.measure(master, WRITES)
-    spent = (procfs.cpu_s(master.pid) or 0.0) - before
-    offset = info(master, "replication").get("master_repl_offset", "0")
-
-    def in_step() -> bool:
-        shown = [info(one, "replication").get("slave_repl_offset", "0") for one in replicas]
-        return all(int(one) >= int(offset) for one in shown)
-
-    return sample["throughput"], spent / WRITES.requests * 1e6, wait_for(in_step)
 
 
 # backing up
@@ -165,7 +109,8 @@ def backups(keys: int, scratch: Path) -> Iterator[str]:
             client.call("STRATA", "BACKUP", str(scratch / "backup"))
             seconds = time.perf_counter() - began
         result = pinger.result
-        size = server.disk_mb() / 1024
+        files = [path for path in (scratch / "backup").rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files) / 2**30
         pings = f"{result['p99_ms']:.1f} ms | {result['max_ms']:.1f} ms"
         yield f"| {size:.1f} GB | {seconds:.2f} | {pings} |"
 
@@ -178,8 +123,8 @@ def report(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
     yield from imports(chosen.keys, chosen.value_bytes, scratch)
     yield ""
     yield from full_syncs(chosen.keys, chosen.value_bytes)
-    yield f"\nSET of {WRITES.random_keys:,} random keys of 64 bytes, pipeline 16, 50 clients:\n"
-    yield from writes()
+    yield f"\n{replica_costs.RANDOM_KEYS:,} random keys, 3 bytes each, pipeline 16, 50 clients:\n"
+    yield from replica_costs.table(replica_costs.setups())
     yield f"\nA store of {chosen.backup_keys:,} strings of {BACKUP_VALUE_BYTES:,} bytes:\n"
     yield from backups(chosen.backup_keys, scratch)
 
@@ -194,12 +139,11 @@ def main() -> None:
     chosen = parser.parse_args()
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-moving-")))
-        lines = []
-        for line in report(chosen, scratch):
-            print(line, flush=True)
-            lines.append(line)
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text("\n".join(lines) + "\n")
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
+        with chosen.out.open("w") as out:
+            for line in report(chosen, scratch):
+                print(line, flush=True)
+                print(line, file=out, flush=True)  # what there is stays, should a later part fail
 
 
 if __name__ == "__main__":

@@ -9,30 +9,12 @@ import random
 
 import pytest
 
-from stratakv.proxy.commands.streaks import STREAK_MOST
 from stratakv.proxy.table.registry import TABLE
+from tests.commands.runs import BEFORE, KEYS, Call, run_of_calls
 from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer
-from tests.harness.wire import Arg, WireClient, encode
+from tests.harness.wire import WireClient, encode
 
-Call = tuple[Arg, ...]
-
-KEYS = ("a", "b", "c")
-BEFORE: list[Call] = [
-    ("SET", "a", "10"),
-    ("SET", "b", str((1 << 63) - 40)),
-    ("SET", "c", "-3", "PX", 10_000_000),
-    ("SET", "a", "no number"),
-    ("SET", "b", "x" * 5000),
-    ("DEL", "a", "b"),
-    ("RPUSH", "a", "1", "2"),
-    ("RPUSH", "b", *map(str, range(30))),
-    ("HSET", "c", "f1", "v", "f2", "v" * 2000),
-    ("HSET", "a", "f1", "1"),
-    ("SADD", "b", "m1", "m2"),
-    ("SADD", "c", "1"),
-    ("ZADD", "a", 1, "m1"),
-]
 TELL: list[Call] = [
     *(("TYPE", key) for key in KEYS),
     *(("OBJECT", "ENCODING", key) for key in KEYS),
@@ -42,31 +24,6 @@ TELL: list[Call] = [
     *(("SMISMEMBER", key, "m1", "m2", "m3") for key in KEYS),
     ("DBSIZE",),
 ]
-
-
-def run_of_calls(choose: random.Random) -> list[Call]:
-    """The same command for a while, mostly on the same key and in the usual form."""
-    name = choose.choice(["GET", "SET", "INCR", "LPUSH", "RPUSH", "HSET", "HGET", "SADD", "get"])
-    key = choose.choice(KEYS)
-    calls: list[Call] = []
-    for _ in range(choose.choice([1, 2, 16, 16, STREAK_MOST + 20])):
-        if not choose.randrange(6):
-            key = choose.choice(KEYS)
-        more: Call = {
-            "SET": (choose.choice(["1", "x", "y" * 1500]),),
-            "LPUSH": (choose.choice("xyz"),),
-            "RPUSH": (choose.choice("xyz"),),
-            "HSET": (f"f{choose.randrange(5)}", choose.choice(["v", "w" * 1500])),
-            "HGET": (f"f{choose.randrange(5)}",),
-            "SADD": (f"m{choose.randrange(5)}",),
-        }.get(name, ())
-        unusual = choose.randrange(40)
-        if unusual == 0:
-            more = (*more, "another")
-        elif unusual == 1:
-            more = more[:-1]
-        calls.append((name, key, *more))
-    return calls
 
 
 def test_pipelines_of_one_command_are_answered_as_by_redis(

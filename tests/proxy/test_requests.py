@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import resource
-import shutil
-import subprocess
-import sysconfig
 import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,6 +15,7 @@ from hypothesis import strategies as st
 
 from stratakv.proxy.wire import requests
 from stratakv.proxy.wire.requests import RequestParser, Split, StrictParser, split_words
+from tests.harness.extensions import compiled
 from tests.harness.servers import RedisServer
 from tests.harness.wire import encode
 
@@ -43,18 +40,8 @@ BEHIND = encode("ECHO", "behind")
 
 
 def compiled_split(directory: Path) -> Split:
-    """The splitter out of its source, wherever there is a C compiler."""
-    source = Path(requests.__file__).with_name("_split.c")
-    headers = sysconfig.get_path("include")
-    if shutil.which("cc") is None or not Path(headers, "Python.h").exists():
-        pytest.skip("there is no C compiler")
-    target = directory / "_split.so"
-    flags = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
-    subprocess.run(["cc", *flags, f"-I{headers}", str(source), "-o", str(target)], check=True)
-    spec = importlib.util.spec_from_file_location("_split", target)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    split: Split = module.split
+    """The splitter out of its source."""
+    split: Split = compiled(Path(requests.__file__).with_name("_split.c"), directory).split
     return split
 
 

@@ -85,6 +85,11 @@ class Lines:
         self._link.sendall(data)
 
 
+def leave(link: socket.socket) -> None:
+    """Say nothing and go. What was sent is read first: else the system would reset the link."""
+    link.recv(4096)
+
+
 def master(answer_to_psync: bytes, **answers: bytes) -> Script:
     """A master that says this to PSYNC and then nothing more; other answers are by command."""
 

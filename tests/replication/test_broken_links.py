@@ -10,14 +10,14 @@ import pytest
 from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
-from tests.replication.chaos import Script, cutting_proxy, listening, master
+from tests.replication.chaos import Script, cutting_proxy, leave, listening, master
 from tests.replication.fleet import contents, follow, info, wait_in_step
 
 ID = b"a" * 40
 FULL = b"+FULLRESYNC " + ID + b" 1\r\n"
 EMPTY_DUMP = bytes.fromhex("524544495330303130ff") + (0x8C9DAE4A4A3F9C1D).to_bytes(8, "little")
 NONSENSE: dict[str, tuple[Script, str]] = {
-    "silent end": (lambda link: None, "closed the connection"),
+    "silent end": (leave, "closed the connection"),
     "no redis": (master(b"", ping=b"-ERR I am a teapot\r\n"), "teapot"),
     "no lines": (lambda link: link.sendall(b"x" * 200_000), "sends no lines"),
     "needs a password": (master(b"", replconf=b"-NOAUTH Authentication required.\r\n"), "NOAUTH"),

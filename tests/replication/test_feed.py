@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from stratakv.proxy.replication.feed import Feed
+from stratakv.proxy.replication.feed import PING, Feed
+from stratakv.proxy.wire.packing import MANY
 from tests.encodings.fixtures import Bench
+from tests.harness.wire import encode
 
 
 @pytest.fixture
@@ -30,6 +32,64 @@ def refuse(bench: Bench, feed: Feed) -> dict[bytes, bytes | None]:
     bench.keyspace.abandon()
     feed.abandon()
     return batch
+
+
+def sent(feed: Feed, begin: int) -> bytes:
+    """What has left since an offset."""
+    assert feed.backlog is not None
+    return b"".join(feed.backlog.since(begin))
+
+
+def test_a_run_is_told_as_its_commands_would_be_one_by_one(bench: Bench) -> None:
+    streams = []
+    for is_run in (False, True):
+        feed = Feed(bench.keyspace, 1 << 20)
+        feed.renew()
+        feed.open()
+        feed.lead()
+        bench.commit()
+        begin = feed.position.offset
+        for database, count in ((0, 3), (0, 2), (5, 1), (0, MANY + 7)):
+            commands = [[b"SET", b"k%d" % number, b"v"] for number in range(count)]
+            if is_run:
+                feed.tell_run(database, commands)
+            else:
+                for command in commands:
+                    feed.tell([(database, command)])
+            feed.insert(PING)
+            feed.tell([(database, (b"DEL", b"a")), (2, (b"DEL", b"b"))])
+        expected = feed.position.offset
+        bench.commit()
+        streams.append(sent(feed, begin))
+        assert begin + len(streams[-1]) == expected == feed.sent
+    assert streams[0] == streams[1]
+    assert streams[0].startswith(encode("SELECT", 0) + encode("SET", "k0", "v"))
+
+
+def test_the_row_counts_what_was_told_before_it_was_packed(bench: Bench, feed: Feed) -> None:
+    begin = feed.position.offset
+    feed.tell_run(3, [[b"INCR", b"k"]] * 5)
+    bench.commit()
+    assert sent(feed, begin) == encode("SELECT", 3) + encode("INCR", "k") * 5
+    stored = Feed(bench.keyspace, 1000).position
+    assert (stored.offset, stored.database) == (feed.sent, 3)
+
+
+def test_a_commit_leaves_nothing_to_write(bench: Bench, feed: Feed) -> None:
+    feed.tell_run(0, [[b"INCR", b"k"]] * 5)
+    assert bench.keyspace.changed
+    bench.commit()
+    assert not bench.keyspace.changed
+
+
+def test_what_was_told_and_not_packed_is_refused_as_well(bench: Bench, feed: Feed) -> None:
+    before = feed.position
+    feed.tell_run(0, [[b"INCR", b"k"]] * 5)
+    bench.keyspace.abandon()
+    feed.abandon()
+    assert feed.position == before
+    bench.commit()
+    assert sent(feed, before.offset) == b""
 
 
 def test_what_was_refused_is_not_in_the_stream(bench: Bench, feed: Feed) -> None:

@@ -307,3 +307,14 @@ def test_a_full_sync_tells_what_it_has_loaded_as_redis_does(tmp_path: Path) -> N
         assert told["rdb_last_load_keys_loaded"] == "22"
     for server in (follower, oracle, leader):
         server.stop()
+
+
+@pytest.mark.slow
+def test_a_link_that_waits_is_not_looked_at_like_a_client(followed: Two) -> None:
+    """It has no socket of its own: the look for clients that are gone once failed over it."""
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        other.send("CLIENT", "PAUSE", 2500, "WRITE")
+        one.send("SET", "k", "v")
+    wait_in_step(leader, follower)
+    assert "Traceback" not in follower.output()

@@ -49,6 +49,10 @@ def _nobody_follows(effects: list[Effect]) -> None:
     """The end of all effects while there are no replicas."""
 
 
+def _nobody_follows_runs(database: int, commands: Sequence[Sequence[bytes]]) -> None:
+    """As above."""
+
+
 def _nothing_more() -> None:
     """No row belongs to every commit."""
 
@@ -106,6 +110,8 @@ class Keyspace:
         """Whether replicas are to be told what is written; see `Txn.tell`."""
         self.on_effects: Callable[[list[Effect]], None] = _nobody_follows
         """Called with what was applied, as commands; several are one unit."""
+        self.on_run: Callable[[int, Sequence[Sequence[bytes]]], None] = _nobody_follows_runs
+        """Called with (database, commands) of a streak that was applied; each is a unit."""
         self.on_collect: Callable[[], None] = _nothing_more
         """Called before rows may be written: puts those that belong to every commit."""
         self.on_commit: Callable[[Done], Done] = _nobody_waits
@@ -174,9 +180,9 @@ class Keyspace:
 
     @property
     def is_unobserved(self) -> bool:
-        """Whether nobody is to be told what is done to which key: no client, no event, no tier,
-        no replica."""
-        return not (self.watchers.listeners or self.notifies or self.tier.on or self.replicates)
+        """Whether nobody is to be told what is done to which key: no client, no event, no tier.
+        (Replicas are told what is done, not to which key.)"""
+        return not (self.watchers.listeners or self.notifies or self.tier.on)
 
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.

@@ -14,7 +14,7 @@ Invariants
 
 import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from stratakv.encodings.keyspace.keyspace import Effect, Keyspace
@@ -22,11 +22,11 @@ from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.positions import Position, decode_position, encode_position
 from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.proxy.replication.backlog import Backlog
-from stratakv.proxy.wire.packing import joined, pack, request
+from stratakv.proxy.wire.packing import MANY, joined, pack_all, request
 from stratakv.storage.store import Done
 
-_MULTI: Final = request(b"MULTI")
-_EXEC: Final = request(b"EXEC")
+_MULTI: Final = (b"MULTI",)
+_EXEC: Final = (b"EXEC",)
 PING: Final = request(b"PING")
 GETACK: Final = request(b"REPLCONF", b"GETACK", b"*")
 
@@ -52,8 +52,10 @@ class Feed:
         self.backlog: Backlog | None = None
         self.on_sent: Callable[[bytes], None] = _nobody_listens
         """Called with each chunk of the stream, when it is in the engine and the backlog."""
+        self._told: list[Sequence[bytes]] = []
+        """What was told and is not packed yet: that is cheaper for many commands at a time."""
         self._waiting: list[bytes] = []
-        """What joins the next commit."""
+        """What joins the next commit, packed."""
         self._selected = -1
         self._is_inherited = False
         """Whether the history was made by somebody else, who may have sent more of it: an earlier
@@ -64,6 +66,7 @@ class Feed:
     @property
     def position(self) -> Position:
         """Where the stream stands, with what waits for its commit."""
+        self._pack_told()
         return self._history._replace(offset=self._offset, database=self._database)
 
     def _stand_at(self, position: Position) -> None:
@@ -94,6 +97,7 @@ class Feed:
     def lead(self) -> None:
         """Make the stream out of the effects of what is written here."""
         self._keyspace.on_effects = self.tell
+        self._keyspace.on_run = self.tell_run
         self._keyspace.replicates = True
         self._selected = -1
 
@@ -107,7 +111,7 @@ class Feed:
         self.backlog = None
         self._keyspace.replicates = False
         self._keyspace.on_effects = _forget
-        self._stand_at(Position(fresh_id(), self._offset))
+        self._stand_at(Position(fresh_id(), self.position.offset))
         self._keyspace.store.pending[rows.REPLICATION_ROW] = None
         self._keyspace.on_collect = _nothing
 
@@ -153,18 +157,26 @@ class Feed:
         """Effects of this server's own commands; several are one unit."""
         if self._is_inherited:
             self.own()
+        told = self._told
         is_unit = len(effects) > 1
-        out: list[bytes] = []
         if is_unit:
-            self._select(effects[0][0], out)
-            out.append(_MULTI)
+            self._select(effects[0][0])
+            told.append(_MULTI)
         for database, words in effects:
-            self._select(database, out)
-            pack(words, out)
+            self._select(database)
+            told.append(words)
         if is_unit:
-            out.append(_EXEC)
-        if out:
-            self._add(out)
+            told.append(_EXEC)
+        if effects:
+            self._has_told()
+
+    def tell_run(self, database: int, commands: Sequence[Sequence[bytes]]) -> None:
+        """Commands of one client that ran at one go, each a unit by itself."""
+        if self._is_inherited:
+            self.own()
+        self._select(database)
+        self._told += commands
+        self._has_told()
 
     def pass_on(self, chunks: list[bytes], database: int) -> None:
         """What a master has sent, and its commands are for that database by then."""
@@ -179,12 +191,26 @@ class Feed:
         """A replica begins here: it does not know for which database the last command was."""
         self._selected = -1
 
-    def _select(self, database: int, out: list[bytes]) -> None:
+    def _select(self, database: int) -> None:
         if database != self._selected:
             self._selected = database
-            pack((b"SELECT", b"%d" % database), out)
+            self._told.append((b"SELECT", b"%d" % database))
+
+    def _has_told(self) -> None:
+        if len(self._told) >= MANY:
+            self._pack_told()
+        self._changed()
+
+    def _pack_told(self) -> None:
+        """What was told takes its place among what waits."""
+        if self._told:
+            told, self._told = self._told, []
+            chunks: list[bytes] = []
+            pack_all(told, chunks)
+            self._add(chunks)
 
     def _add(self, chunks: list[bytes]) -> None:
+        self._pack_told()
         self._waiting += chunks
         self._offset += sum(map(len, chunks))
         self._database = self._selected
@@ -200,8 +226,9 @@ class Feed:
     def _put_row(self) -> None:
         """The row joins what is collected."""
         if self._is_new:
+            position = self.position  # with what was told: that is no news any more
             self._is_new = False
-            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(self.position)
+            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(position)
 
     def _after(self, done: Done) -> Done:
         """What waits leaves when the commit is through."""
@@ -224,6 +251,7 @@ class Feed:
 
     def abandon(self) -> None:
         """A commit was refused: what was decided since has not happened."""
+        self._told.clear()
         self._waiting.clear()
         self._selected = -1
         self._is_new = False

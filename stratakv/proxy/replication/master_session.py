@@ -1,8 +1,9 @@
 """What a master sends, run as its commands: a session whose requests come from the stream.
 
 The stream is made of units: a command, or all from MULTI to EXEC. A unit runs like any other
-command, through the dispatcher, in slices if it is long. Where the stream stands afterwards joins
-the commit of its effects, so after a crash the next unit is the one that was not applied.
+command, through the dispatcher, in slices if it is long; runs of the same command are served as
+streaks, like those of a client. Where the stream stands afterwards joins the commit of its effects,
+so after a crash the next unit is the one that was not applied.
 
 Keys are not expired here: the master has decided what was there when it ran the command, and tells
 by DEL what no longer is.
@@ -11,7 +12,7 @@ by DEL what no longer is.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from stratakv.clock import Timeless
@@ -20,7 +21,9 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.session import FROM_MASTER
 from stratakv.proxy.replication.feed import Feed
-from stratakv.proxy.wire.packing import MANY, Packing, pack
+from stratakv.proxy.run.guards import FOLLOWING
+from stratakv.proxy.table.registry import TABLE, Command
+from stratakv.proxy.wire.packing import MANY, Packing, pack, pack_all
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
@@ -118,24 +121,65 @@ class MasterSession:
     async def take(self, requests: list[Request]) -> None:
         """Apply requests in order, as far as they make whole units."""
         began = time.perf_counter()
-        for unit in self._units(requests):
+        at = 0
+        while at < len(requests):
             if time.perf_counter() - began > SLICE_SECONDS:
                 await asyncio.sleep(0)
                 began = time.perf_counter()
             if self.is_stopped:
                 return
-            await self._apply(unit)
-
-    def _units(self, requests: list[Request]) -> Iterator[list[Request]]:
-        for request in requests:
-            word = request[0].upper()
-            if not self._gathered and word != b"MULTI":
-                yield [request]
+            served = self._apply_run(requests, at)
+            at += served or 1
+            if served:
                 continue
-            self._gathered.append(request)
-            if word == b"EXEC":
-                unit, self._gathered = self._gathered, []
-                yield unit
+            unit = self._unit_with(requests[at - 1])
+            if unit:
+                await self._apply(unit)
+
+    def _unit_with(self, request: Request) -> list[Request]:
+        """The unit that a request completes; nothing if it does not."""
+        word = request[0].upper()
+        if not self._gathered and word != b"MULTI":
+            return [request]
+        self._gathered.append(request)
+        if word != b"EXEC":
+            return []
+        unit, self._gathered = self._gathered, []
+        return unit
+
+    def _apply_run(self, requests: list[Request], at: int) -> int:
+        """Apply a run of the same command at one go, if it can be; says how many that were.
+
+        They join the stream with their effects, before anything else can be written.
+        """
+        entry = self._streak_of(requests, at)
+        if entry is None or entry.streak is None:
+            return 0
+        session = self.session
+        began = time.perf_counter()
+        self._server.turns.touch(session)
+        served = entry.streak(session, requests, at)
+        if served:
+            packed: list[bytes] = []
+            pack_all([*requests[at : at + served]], packed)
+            self._feed.pass_on(packed, session.txn.db.index)
+            entry.count(time.perf_counter() - began, served)
+            session.out, session.marks = [], []
+        return served
+
+    def _streak_of(self, requests: list[Request], at: int) -> Command | None:
+        """The command that is sent again and again from there on, if nothing is unusual."""
+        request, following = requests[at], requests[at + 1 : at + 2]
+        if not following or following[0][0] != request[0] or self._gathered or self.is_abandoned:
+            return None
+        server = self._server
+        is_usual = server.dispatcher.guards.bits == FOLLOWING
+        if not is_usual or self.session.guards != FROM_MASTER or not server.keyspace.is_unobserved:
+            return None
+        entry = TABLE.get(request[0].lower())
+        if entry is None or not entry.min_args <= len(request) <= entry.max_args:
+            return None
+        return entry if entry.is_write else None
 
     async def _apply(self, unit: list[Request]) -> None:
         session = self.session

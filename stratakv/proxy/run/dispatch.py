@@ -127,11 +127,15 @@ class Dispatcher:
             if not entry.min_args <= count <= entry.max_args:
                 self._refuse(session, entry, errors.wrong_arity(entry.name))
                 continue
-            if (guards.bits or session.guards) and not self._admit(session, entry, request):
-                if session.waiting:
-                    session.backlog.extend(requests[number:])
-                    break
-                continue
+            is_usual = not (guards.bits or session.guards)
+            if not is_usual:
+                # what only reads is as usual on a replica as on a master
+                is_usual = entry.only_reads and guards.let_read and not session.guards
+                if not is_usual and not self._admit(session, entry, request):
+                    if session.waiting:
+                        session.backlog.extend(requests[number:])
+                        break
+                    continue
             if entry is not streak_of:
                 if streak_of is not None:
                     streak_of.count(before - streak_began, streak)
@@ -141,9 +145,9 @@ class Dispatcher:
             served = 0
             if (
                 tries
+                and is_usual
                 and entry.streak is not None
                 and next_ < total
-                and not (guards.bits or session.guards)
                 and txn.keyspace.is_unobserved
             ):
                 served = entry.streak(session, requests, number)
@@ -152,7 +156,7 @@ class Dispatcher:
                 next_ += served - 1
             elif entry.takes_session:
                 constant = entry.constant
-                if constant is not None and count == 1 and not (guards.bits or session.guards):
+                if constant is not None and count == 1 and is_usual:
                     out.append(constant)
                 else:
                     if not self._run_session_command(session, entry, request):

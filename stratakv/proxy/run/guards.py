@@ -55,6 +55,11 @@ class Guards:
         self._paused_until = 0.0
         self._pauses_writes_only = False
 
+    @property
+    def let_read(self) -> bool:
+        """Whether the only unusual thing is that this is a replica, which answers."""
+        return self.bits == FOLLOWING and not self.is_stale
+
     def hold(self, session: Session) -> None:
         """Let a session wait for the end of a pause."""
         session.waiting = True

@@ -98,6 +98,8 @@ class Command:
             self.key_finder = partial(numbered_keys, numkeys)
         self.takes_session = _first_parameter(handler) == "session"
         self.is_write = "write" in self.flags
+        self.only_reads = "readonly" in self.flags and not self.takes_session
+        """Whether it does nothing but read keys."""
         self.touches_keys = self.keys[0] > 0 or self.key_finder is not None
         named = acl.of_group(group) if categories is None else categories
         self.categories: frozenset[str] = acl.of_command(self.flags, named.split())

@@ -1,0 +1,6 @@
+"""Commands as bytes; see _pack.c."""
+
+from collections.abc import Sequence
+
+def pack(commands: list[Sequence[bytes]], start: int, large: int, /) -> tuple[bytes, int]:
+    """The bytes of the plain commands from a place on, and the place of the next one."""
