@@ -3,8 +3,9 @@
  *     split(data) -> (requests, used)
  *
  * `requests` are the lists of arguments that stand whole at the beginning of `data`, and `used` the
- * bytes that they take. It stops before whatever is not plain: an inline command, a count of none,
- * a number with a sign or a leading zero, a request that is cut by the end of the data, a mistake.
+ * bytes that they take. Inline commands are plain if they are words with one space between them. It
+ * stops before whatever is not plain: quotes, a count of none, a number with a sign or a leading
+ * zero, a request that is cut by the end of the data, a mistake.
  * The strict parser reads on from there, so this file knows no limits and no errors of its own.
  *
  * The words of a pipeline are much the same from request to request. One that equals that of the
@@ -18,6 +19,7 @@
 #define SHARED_WORDS 2
 #define MOST_ARGUMENTS 1048576
 #define MOST_DIGITS 9
+#define LONGEST_LINE 1024
 
 /* The number of a header such as "*3\r\n" or "$5\r\n" at `at`, which moves behind it; -1 if there is
  * no such header, or not all of it. */
@@ -86,6 +88,49 @@ none:
     return NULL;
 }
 
+/* As read_request, for an inline command. */
+static PyObject *
+read_line(const char **at, const char *end, PyObject *before)
+{
+    const char *p = *at;
+    Py_ssize_t most = end - p < LONGEST_LINE ? end - p : LONGEST_LINE;
+    const char *newline = memchr(p, '\n', most), *stop;
+    PyObject *request;
+
+    if (newline == NULL)
+        return NULL;
+    stop = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
+    if (p == stop)
+        return NULL;
+    request = PyList_New(0);
+    if (request == NULL)
+        return NULL;
+    for (;;) {
+        const char *start = p;
+        PyObject *word;
+        int failed;
+        while (p < stop && *p > ' ' && *p < 127 && *p != '"' && *p != '\'')
+            p++;
+        if (p == start || (p < stop && *p != ' '))
+            goto none;
+        word = make_word(before, PyList_GET_SIZE(request), start, p - start);
+        if (word == NULL)
+            goto none;
+        failed = PyList_Append(request, word);
+        Py_DECREF(word);
+        if (failed)
+            goto none;
+        if (p == stop)
+            break;
+        p++;
+    }
+    *at = newline + 1;
+    return request;
+none:
+    Py_DECREF(request);
+    return NULL;
+}
+
 static PyObject *
 split(PyObject *module, PyObject *data)
 {
@@ -102,7 +147,8 @@ split(PyObject *module, PyObject *data)
     if (requests == NULL)
         return NULL;
     while (at < end) {
-        PyObject *request = read_request(&at, end, before);
+        PyObject *request =
+            *at == '*' ? read_request(&at, end, before) : read_line(&at, end, before);
         int failed;
         if (request == NULL)
             break;
