@@ -58,7 +58,7 @@ def time_(session: Session) -> list[bytes]:
     since="7.2.0",
 )
 def waitaof(session: Session, local: bytes, replicas: bytes, timeout: bytes) -> Reply:
-    """Wait until what this connection wrote is on stable storage; replicas there are none.
+    """Wait until what this connection wrote is on stable storage; no replica tells that of itself.
 
     With `durability = always` every acknowledged write is. Else the store is synced now.
     """

@@ -45,10 +45,6 @@ class SteadyWriter(FileWriter):
         return txn
 
 
-def _no_key(database: int, key: bytes) -> bool:
-    return False
-
-
 class FullSync:
     """One dump on its way to one replica; `run` is work for slices."""
 
@@ -132,9 +128,14 @@ class FullSync:
             **facts(self._now_ms, 0),
             **replication_facts(position.database, position.id.decode(), position.offset),
         }
-        slices = self._server.slices
-        wants = None if self._replica.wants_keys else _no_key
-        dump = SteadyWriter(self._server.keyspace, snapshot, slices.pause, told=told, wants=wants)
+        dump = SteadyWriter(
+            self._server.keyspace,
+            snapshot,
+            self._server.slices.pause,
+            told=told,
+            with_keys=self._replica.wants_keys,
+            with_functions=self._replica.wants_functions,
+        )
         dump.now_ms = self._now_ms
         return dump.chunks()
 
