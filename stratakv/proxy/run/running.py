@@ -24,7 +24,7 @@ from stratakv import errors
 from stratakv.encodings.keyspace.keyspace import Effect
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
 from stratakv.errors import CommandError, Corrupt, Damaged, StoreDamaged, StoreUnavailable
-from stratakv.proxy.clients.session import Session
+from stratakv.proxy.clients.session import FROM_MASTER, Session
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import LOCKED, WATCHED, Guards
@@ -132,6 +132,8 @@ class Running:
             if _spoils_unit(entry, failure):
                 raise
             value = self.failed(entry, failure)
+            if session.guards & FROM_MASTER:
+                self._stats.unexpected_errors += 1
         if session.txn.keyspace.replicates and not isinstance(value, CommandError):
             entry.tell(session.txn, request, value)
         self.count(session, entry, request, perf_counter() - started)
