@@ -57,6 +57,10 @@ def _nobody_waits(done: Done) -> Done:
     return done
 
 
+def _nobody_cares(stage: str) -> None:
+    """No stream tells of units."""
+
+
 def _nobody_listens(database: int, event: str, key: bytes) -> None:
     """The end of all events while none are wanted."""
 
@@ -110,6 +114,9 @@ class Keyspace:
         """Called before rows may be written: puts those that belong to every commit."""
         self.on_commit: Callable[[Done], Done] = _nobody_waits
         """Called with each commit: gives what to do at its end."""
+        self.on_parts: Callable[[str], None] = _nobody_cares
+        """Called with what becomes of a unit that is committed in parts: `begun` before the first
+        of them, `ended` with the last, `spoilt` if that never comes."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""

@@ -60,8 +60,11 @@ class FullSync:
 
     def run(self) -> None:
         """Send the dump, then what was written meanwhile. Requires: all earlier is committed."""
-        snapshot = self._server.store.snapshot()
         started = time.monotonic()
+        try:
+            snapshot = self._snapshot()
+        except OSError:
+            return
         try:
             self._send_dump(snapshot)
         except (CommandError, OSError) as failure:
@@ -102,6 +105,22 @@ class FullSync:
             self._send(chunk)
         self._end(mark)
 
+    def _snapshot(self) -> Snapshot:
+        """What the stream goes on from; not in the middle of a unit that is committed in parts."""
+        feed = self._server.replication.feed
+        while True:
+            snapshot = self._server.store.snapshot()
+            raw = snapshot.get(rows.REPLICATION_ROW)
+            if raw is None or decode_position(raw).id == feed.position.id:
+                return snapshot
+            snapshot.close()
+            self._check_presence()
+            self._server.slices.pause()
+
+    def _check_presence(self) -> None:
+        if self._replica.session.closing:
+            raise ConnectionAbortedError("it has gone")
+
     def _end(self, mark: bytes) -> None:
         """A replica looks for the mark at the end of what it has read, so nothing may follow until
         it says that it has found it."""
@@ -141,10 +160,8 @@ class FullSync:
 
     def _send(self, data: bytes) -> None:
         """Send, and wait while the replica has much to read."""
-        session = self._replica.session
-        connection = session.connection
-        if session.closing:
-            raise ConnectionAbortedError("it has gone")
+        self._check_presence()
+        connection = self._replica.session.connection
         connection.send([data])
         self.bytes += len(data)
         if connection.write_paused:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
@@ -48,6 +49,7 @@ class Replication:
         """Whether our data stand in a history that a master may know."""
         self._ticked_at = 0.0
         self.replicas.on_change = self._replicas_changed
+        self.feed.on_spoilt = partial(self.replicas.cut_all, "a part of a transaction is missing")
 
     @property
     def effects(self) -> Effects:
@@ -108,7 +110,6 @@ class Replication:
             self.feed.follow(lambda effects: None)
         if not takes_over:
             self.failover.abort("this server follows another master")
-        self.replicas.cut_all("this server follows another master now")
         self._server.dispatcher.blocked.turn_away(CommandError(errors.ROLE_CHANGED))
         self._options.replicaof = target
         self.link = MasterLink(self._server, self, target, takes_over=takes_over)
@@ -163,9 +164,9 @@ class Replication:
         self._stand_as_stored(self.feed.mend)
 
     def _stand_as_stored(self, read_again: Callable[[], None]) -> None:
-        sent = self.feed.sent
+        before = self.feed.sent, self.feed.position.id
         read_again()
-        if self.feed.sent != sent:
+        if (self.feed.sent, self.feed.position.id) != before:
             self.replicas.cut_all("what it was sent is not what the store has")
 
     # being followed

@@ -101,6 +101,7 @@ class Running:
         What a long reader has found expired may be there again: it has locked nothing.
         """
         if not txn.keyspace.replicates:
+            txn.effects = None
             return
         if txn.is_long and session.lock is None:
             txn.effects = None
@@ -134,8 +135,10 @@ class Running:
             value = self.failed(entry, failure)
             if session.guards & FROM_MASTER:
                 self._stats.unexpected_errors += 1
-        if session.txn.keyspace.replicates and not isinstance(value, CommandError):
-            entry.tell(session.txn, request, value)
+        if (session.txn.keyspace.replicates or session.txn.is_long) and not isinstance(
+            value, CommandError
+        ):
+            entry.tell(session.txn, request, value)  # a stream may begin before a long one ends
         self.count(session, entry, request, perf_counter() - started)
         if self._guards.bits & WATCHED:
             self._guards.note(session, entry, request, shown, source)
