@@ -28,6 +28,7 @@ from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.namespaces import Contents, Namespaces
+from stratakv.encodings.keyspace.own_times import OwnTimes
 from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
 from stratakv.encodings.keyspace.tier_state import Slicing, Tier
@@ -117,6 +118,8 @@ class Keyspace:
         self.on_parts: Callable[[str], None] = _nobody_cares
         """Called with what becomes of a unit that is committed in parts: `begun` before the first
         of them, `ended` with the last, `spoilt` if that never comes."""
+        self.own_times: OwnTimes | None = None
+        """What clients of a replica let expire; None while no such writes are possible."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""

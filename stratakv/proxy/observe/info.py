@@ -212,6 +212,7 @@ def _stats(server: "Server") -> Fields:
         "pubsub_patterns": len(server.pubsub.patterns.sessions),
         "pubsubshard_channels": len(server.pubsub.shard_channels.sessions),
         **dict.fromkeys(("latest_fork_usec", "total_forks", "migrate_cached_sockets"), 0),
+        "slave_expires_tracked_keys": len(server.keyspace.own_times or ()),
         "tracking_total_keys": 0,
         "unexpected_error_replies": stats.unexpected_errors,
         "total_error_replies": sum(stats.errors.values()),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.locks import Lock
+from stratakv.encodings.keyspace.own_times import OwnTimes
 from stratakv.encodings.layout.positions import Position
 from stratakv.errors import CommandError
 from stratakv.options import Effects
@@ -258,6 +259,7 @@ class Replication:
     def _look_at_guards(self) -> None:
         """Bring the guards up to the place of the server."""
         guards, options, link = self._guards, self._options, self.link
+        self._look_at_own_times(link is not None and not options.replica_read_only)
         guards.read_only_replica = options.replica_read_only
         guards.is_stale = (
             link is not None and not link.is_up and not options.replica_serve_stale_data
@@ -268,6 +270,14 @@ class Replication:
         )
         bits = guards.bits & ~(FOLLOWING | LONELY)
         guards.bits = bits | (FOLLOWING if link is not None else 0) | (LONELY if is_lonely else 0)
+
+    def _look_at_own_times(self, are_kept: bool) -> None:
+        """A replica that its clients write to has to remember what they let expire."""
+        keyspace = self._server.keyspace
+        if keyspace.own_times is None and are_kept:
+            keyspace.own_times = OwnTimes()
+        elif self.link is None:
+            keyspace.own_times = None
 
     # telling
 
