@@ -165,3 +165,18 @@ def test_replicas_of_a_replica_stay_while_its_history_does(two: Two, tmp_path: P
         assert info(client, "stats")["sync_full"] == syncs
     for server in (last, second):
         server.stop()
+
+
+def test_a_master_that_waits_for_a_lock_is_no_dead_client(two: Two) -> None:
+    """Clients that wait are looked at once a second; this one has no socket."""
+    leader, follower = two
+    with leader.client() as one, follower.client() as other:
+        other.send("CONFIG", "SET", "replica-read-only", "no")
+        other.send("SET", "n", 0)
+        script = "local t = redis.call('TIME')[1] while redis.call('TIME')[1] - t < 3 do end"
+        other.write(encode("EVAL", f"redis.call('INCR', 'n') {script}", 1, "n"))
+        one.send("SET", "n", 5)
+        assert not other.read().frame.is_error
+        wait_in_step(leader, follower)
+        assert other.send("GET", "n").raw == b"$1\r\n5\r\n"
+    assert "Traceback" not in follower.output()

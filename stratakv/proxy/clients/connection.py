@@ -173,9 +173,12 @@ class Connection(asyncio.Protocol):
         return self._transport.is_closing() or self._shows(_BROKEN)
 
     def _shows(self, events: int) -> bool:
-        """Whether the system has seen one of the events at the socket."""
+        """Whether the system has seen one of the events at the socket, if there is one."""
+        descriptor = self.descriptor
+        if descriptor < 0:
+            return False
         poll = select.poll()
-        poll.register(self.descriptor, events)
+        poll.register(descriptor, events)
         return bool(poll.poll(0))
 
     def pause_writing(self) -> None:
