@@ -146,9 +146,9 @@ DIFFERENCES: Final = (
         "Replication",
         "a replica keeps its place in the stream with its data, and goes on there after any end. A"
         " restarted master has another master_replid, with the old one as second. A transaction"
-        " tells replicas of its writers that changed nothing too, and one with FLUSHALL, FLUSHDB or"
-        " SWAPDB in it in parts. XREADGROUP of entries that are pending is told as well. WAIT waits"
-        " for all that was written before it, by whomever. INFO has master_link_error",
+        " tells replicas of its writers that changed nothing too. XREADGROUP of entries that are"
+        " pending is told as well, and SORT with BY as what it stored. WAIT waits for all that was"
+        " written before it, by whomever. INFO has master_link_error",
     ),
     ("MODULE", "there are no modules: the list is empty, and nothing can be loaded"),
     (

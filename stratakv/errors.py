@@ -151,7 +151,7 @@ NOT_NEGATABLE = (
 NOT_ZERO_OR_ONE = b"ERR value is out of range, value must between 0 and 1"
 BEYOND_INT32 = b"ERR value is out of range, value must between -2147483648 and 2147483647"
 MONITOR_IN_UNIT = b"ERR MONITOR isn't allowed for DENY BLOCKING client"
-MONITOR_AND_KEYS = b"ERR Replica can't interact with the keyspace"
+REPLICA_AND_KEYS = b"ERR Replica can't interact with the keyspace"
 WRONG_PASSWORD = b"WRONGPASS invalid username-password pair or user is disabled."
 NO_PASSWORD_SET = (
     b"ERR AUTH <password> called without any password configured for the default user. "
@@ -329,6 +329,13 @@ def not_float() -> CommandError:
     return CommandError(NOT_FLOAT)
 
 
+def long_replica_address(length: int) -> CommandError:
+    """What a replica calls itself is no address."""
+    return CommandError(
+        b"ERR REPLCONF ip-address provided by replica instance is too long: %d bytes" % length
+    )
+
+
 def wrong_arity(name: str) -> CommandError:
     """The number of arguments does not fit; `name` is `get` or `config|set`."""
     return CommandError(b"ERR wrong number of arguments for '%b' command" % name.encode())
@@ -487,6 +494,12 @@ def no_block_in_scripts(name: bytes) -> CommandError:
 
 NO_REPLICAS = b"NOREPLICAS Not enough good replicas to write."
 READ_ONLY_REPLICA = b"READONLY You can't write against a read only replica."
+SCRIPT_ON_REPLICA = b"READONLY Can not run script with write flag on readonly replica"
+STALE_SCRIPT = (
+    b"MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and "
+    b"'allow-stale' flag is not set on the script."
+)
+STALE_IN_SCRIPT = b"ERR Can not execute the command on a stale replica"
 MASTER_DOWN = b"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
 NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
 WAIT_ON_REPLICA = (

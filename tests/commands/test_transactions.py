@@ -46,6 +46,10 @@ def test_exec_of_a_subscriber(redis_wire: WireClient, strata_wire: WireClient) -
 
 LONG = " ".join(map(str, range(5000)))
 WHOLE_DATABASES = {
+    "a write before a flush that makes it begin anew, from another database": [
+        *("SELECT 1", "DEL log", "MULTI", "RPUSH log here", "SELECT 0", "FLUSHDB", "EXEC"),
+        *("DBSIZE", "SELECT 1", "LRANGE log 0 -1"),
+    ],
     "a write after a flush of another database": [
         *("MULTI", "SELECT 1", "SET a 1", "FLUSHDB", "SET b 2", "GET b", "EXEC"),
         *("GET a", "GET b", "SELECT 0", "GET b"),

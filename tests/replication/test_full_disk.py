@@ -239,3 +239,27 @@ def test_a_disk_that_is_full_again_and_again_loses_nothing(
         assert info(one, "stats")["sync_full"] == "1", "it has begun anew"
     assert writer.acknowledged
     assert_equal(leader, follower)
+
+
+@pytest.mark.slow
+@pytest.mark.effort
+def test_a_disk_that_is_full_again_and_again_with_a_small_backlog_has_no_wrong_byte(
+    tmp_path: Path, follower: StrataServer
+) -> None:
+    """Whether the replica goes on or begins anew each time, it has what its master has."""
+    leader = StrataServer(tmp_path / "small", flags=["--repl-backlog-size", "1mb"]).start()
+    dice = random.Random(2)
+    follow(follower, leader)
+    writer = Writer(leader.port)
+    with leader.client() as one, follower.client() as client:
+        for _ in range(rounds(25, least=1)):
+            limit_files(follower, log_size(follower) + dice.randint(1, 5000))
+            wait_until_down(client)
+            limit_files(follower, NO_LIMIT)
+            wait_until(lambda: info(client)["master_link_status"] == "up", follower.output)
+        writer.stop()
+        told = info(one, "stats")
+        assert int(told["sync_full"]) + int(told["sync_partial_ok"]) > 1
+    assert writer.acknowledged
+    assert_equal(leader, follower)
+    leader.stop()

@@ -11,6 +11,7 @@
     ranks          what is known of the order of sorted sets
     rank_directory  where so many members have passed, of a large one
     small_orders   the whole order, of small ones
+    own_times      expire-times that clients of a replica have set
     limits         what the options ask for
     invariants     whether all this holds between two turns
     txn            what a command sees, and where its writes wait

@@ -28,6 +28,7 @@ from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.namespaces import Contents, Namespaces
+from stratakv.encodings.keyspace.own_times import OwnTimes
 from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
 from stratakv.encodings.keyspace.tier_state import Slicing, Tier
@@ -59,6 +60,10 @@ def _nothing_more() -> None:
 
 def _nobody_waits(done: Done) -> Done:
     return done
+
+
+def _nobody_cares(stage: str) -> None:
+    """No stream tells of units."""
 
 
 def _nobody_listens(database: int, event: str, key: bytes) -> None:
@@ -116,6 +121,11 @@ class Keyspace:
         """Called before rows may be written: puts those that belong to every commit."""
         self.on_commit: Callable[[Done], Done] = _nobody_waits
         """Called with each commit: gives what to do at its end."""
+        self.on_parts: Callable[[str], None] = _nobody_cares
+        """Called with what becomes of a unit that is committed in parts: `begun` before the first
+        of them, `ended` with the last, `spoilt` if that never comes."""
+        self.own_times: OwnTimes | None = None
+        """What clients of a replica let expire; None while no such writes are possible."""
         self.expired_fields = 0
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""

@@ -81,5 +81,8 @@ class LoadTxn(LongTxn):
     def note(self, meta: Meta, member: bytes, raw: bytes | None = None) -> None:
         """The Redis tier has nothing of it."""
 
+    def _note_time(self, key: bytes, expire_ms: int) -> None:
+        """What is loaded is the master's."""
+
     def event(self, kind: str, name: str, key: bytes) -> None:
         """Nobody is told."""

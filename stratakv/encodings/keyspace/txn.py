@@ -320,6 +320,17 @@ class Txn:
         if new.expire_ms != NO_EXPIRY:
             self.rows[rows.expiry_row(ns, new.expire_ms, key)] = b""
             self.expiring_change += 1
+            if self.is_on_its_own:
+                self._note_time(key, new.expire_ms)
+
+    @property
+    def is_on_its_own(self) -> bool:
+        """Whether a client of a replica writes, of which its master knows nothing."""
+        return self.keyspace.own_times is not None and self.clock is self.keyspace.clock
+
+    def _note_time(self, key: bytes, expire_ms: int) -> None:
+        assert self.keyspace.own_times is not None
+        self.keyspace.own_times.note(self.db.index, key, expire_ms)
 
     def _expired(self, key: bytes, new: Meta) -> None:
         """Another meta takes the place of one whose time is over."""

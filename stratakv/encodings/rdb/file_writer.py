@@ -63,12 +63,15 @@ class FileWriter:
         *,
         told: Mapping[str, str],
         wants: Wanted | None = None,
+        with_keys: bool = True,
+        with_functions: bool = True,
     ) -> None:
         self._keyspace = keyspace
         self._snapshot = snapshot
         self._pause = pause
         self._told = told
         self._wants = wants
+        self._with_functions = with_functions
         self.keys = 0
         """Keys written so far."""
         self.total = 0
@@ -76,6 +79,7 @@ class FileWriter:
         self._databases = [
             Database(index, ns)
             for index, ns in enumerate(names_in(snapshot, len(keyspace.databases)))
+            if with_keys
         ]
         self._counts = [_counts(snapshot, database) for database in self._databases]
         self.total = sum(live for live, _ in self._counts)
@@ -92,8 +96,9 @@ class FileWriter:
         yield files.MAGIC + b"%04d" % self._version()
         for name, value in self._told.items():
             yield bytes((files.AUX,)) + encode_string(name.encode()) + encode_string(value.encode())
-        for _, code in self._snapshot.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
-            yield bytes((files.LIBRARY,)) + encode_string(code)
+        if self._with_functions:
+            for _, code in self._snapshot.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
+                yield bytes((files.LIBRARY,)) + encode_string(code)
         for database, counts in zip(self._databases, self._counts, strict=True):
             if counts[0]:
                 yield bytes((files.SELECT,)) + encode_length(database.index)

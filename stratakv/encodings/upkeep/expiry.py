@@ -106,6 +106,38 @@ class Expiry:
         txn.drop(key)
         self.expired_keys += 1
 
+    def expire_own(self) -> bool:
+        """A step over what clients of a replica let expire; says whether there may be more."""
+        own = self._keyspace.own_times
+        if own is None:
+            return False
+        now_ms = self._keyspace.clock.now_ms
+        is_stuck = False
+        for index, key, due_ms in list(own.take_due(now_ms, STEP_ROWS)):
+            database = self._keyspace.databases[index]
+            if self._is_locked(index, key):
+                own.note(index, key, due_ms)
+                is_stuck = True
+                continue
+            txn = Txn(self._keyspace, database)
+            row = rows.expiry_row(database.ns, due_ms, key)
+            self._expire_own_key(txn, database, row, due_ms, key)
+            txn.apply()
+        return own.has_due(now_ms) and not is_stuck
+
+    def _expire_own_key(
+        self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
+    ) -> None:
+        """Drop a key if it is still due then: the master may have written it meanwhile."""
+        try:
+            meta = database.cache.get(key) or database.load(self._store, key)
+        except Damaged as damaged:
+            self._pass_by(row, damaged)
+            return
+        if meta.expire_ms == due_ms and meta.type != metas.ABSENT:
+            txn.budget = STEP_ROWS
+            self._drop(txn, database, key)
+
     # fields
 
     def _expire_fields(self, database: Database) -> Iterator[bool]:

@@ -1,5 +1,6 @@
 """A session: what the server knows of one client between its commands."""
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -7,15 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.txn import Txn, Uncovered
+from stratakv.errors import CommandError
 from stratakv.proxy.clients.transactions import Transaction, Watches
 from stratakv.proxy.wire.encoding import RESP2, RESP3, Encoding
-from stratakv.proxy.wire.replies import Reply
+from stratakv.proxy.wire.replies import NO_REPLY, Reply
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.connection import Connection
     from stratakv.proxy.replication.replicas import Replica
     from stratakv.proxy.server import Server
+
+log = logging.getLogger("stratakv")
 
 MUST_AUTHENTICATE: Final = 1
 MUTED: Final = 2
@@ -146,13 +150,26 @@ class Session:
 
     def reply(self, value: Reply) -> None:
         """Add a reply to this turn's output, unless CLIENT REPLY has muted the client."""
+        if self.guards & (REPLICA | FROM_MASTER):
+            self._answer_link(value)
         if not self.guards & MUTED:
             self.out.append(self.encoding.encode(value))
         elif self.marks and self.marks[-1] == len(self.out):
             self.marks.pop()  # there is no reply that a failed commit could replace
 
+    def _answer_link(self, value: Reply) -> None:
+        """A replica, or the master, is not answered: an error is strange, and a replica that asks
+        for answers is none."""
+        if isinstance(value, CommandError):
+            self.server.stats.unexpected_errors += 1
+        if self.guards & REPLICA and value is not NO_REPLY:
+            log.warning("replica %s sends what is answered: closing", self.connection.address)
+            self.connection.abort()
+
     def push(self, value: Reply) -> None:
         """Send something outside the order of replies, and see that it leaves this turn."""
+        if self.guards & REPLICA:
+            self._answer_link(value)
         self.interject(self.encoding.encode(value))
 
     def interject(self, frame: bytes) -> None:

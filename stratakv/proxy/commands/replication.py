@@ -12,11 +12,13 @@ from stratakv.proxy.replication.failover import NONE
 from stratakv.proxy.replication.replicas import Replica
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status
+from stratakv.proxy.wire.requests import split_words
 
 command = CommandGroup("server").command
 
 log = logging.getLogger("stratakv")
 
+_LONGEST_HOST = 256
 _SYNC = "admin noscript no_async_loading no_multi"
 
 
@@ -142,6 +144,8 @@ def _serve(session: Session, replication_id: bytes, offset: bytes, *, greets: bo
     replication = session.server.replication
     if replication.link is not None and not replication.link.is_up:
         raise CommandError(errors.NO_MASTER_LINK)
+    if session.replica is not None and session.replica.needs_mark:
+        raise CommandError(b"ERR Filtered replica requires EOF capability")
     replication.serve(session, replication_id, integer(offset), greets=greets)
 
 
@@ -173,14 +177,22 @@ def _note(session: Session, word: bytes, option: bytes, value: bytes) -> None:
         session.replica = Replica(session)
     replica = session.replica
     if word == b"listening-port":
-        replica.port = ranged(value, 0, 65535, errors.NOT_INTEGER)
+        replica.port = integer(value)
     elif word == b"ip-address":
+        if len(value) >= _LONGEST_HOST:
+            raise errors.long_replica_address(len(value))
         replica.ip = value.decode("latin-1")
     elif word == b"capa":
         replica.takes_mark = replica.takes_mark or value.lower() == b"eof"
     elif word == b"rdb-only":
-        replica.wants_dump_only = integer(value) == 1
+        wanted = integer(value)
+        if wanted not in (0, 1):
+            raise CommandError(errors.NOT_ZERO_OR_ONE)
+        replica.wants_dump_only = bool(wanted)
     elif word == b"rdb-filter-only":
-        replica.wants_keys = False
+        filters = split_words(value)
+        if filters is None:
+            raise CommandError(b"ERR Missing rdb-filter-only values")
+        replica.filter_dump(filters)
     elif word != b"version":
         raise CommandError(b"ERR Unrecognized REPLCONF option: %b" % option)

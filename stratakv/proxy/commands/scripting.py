@@ -45,7 +45,7 @@ def script_call(syntax: str, *, writes: bool, since: str, key_notes: str = "") -
         key_finder=named_keys,
         key_flags="RW access update" if writes else "RO access",
         key_notes=key_notes,
-        traits="unit replicates" if writes else "",
+        traits="script unit replicates" if writes else "script",
         since=since,
     )
 

@@ -58,7 +58,7 @@ def time_(session: Session) -> list[bytes]:
     since="7.2.0",
 )
 def waitaof(session: Session, local: bytes, replicas: bytes, timeout: bytes) -> Reply:
-    """Wait until what this connection wrote is on stable storage; replicas there are none.
+    """Wait until what this connection wrote is on stable storage; no replica tells that of itself.
 
     With `durability = always` every acknowledged write is. Else the store is synced now.
     """
@@ -137,9 +137,12 @@ def _flush(session: Session, databases: list[Database]) -> None:
 
 
 def _tell(session: Session) -> None:
-    """Databases have changed as a whole: replicas hear of it at once, since the change is made."""
+    """Databases have changed as a whole: replicas hear of it at once, since the change is made,
+    or with the unit that it is a part of."""
     txn = session.txn
-    if txn.keyspace.replicates or (txn.follows and session.unit is None):
+    if session.unit is not None:
+        txn.tell(session.request)
+    elif txn.keyspace.replicates or txn.follows:
         txn.keyspace.on_effects([(txn.db.index, session.request)])
 
 

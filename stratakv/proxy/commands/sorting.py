@@ -8,6 +8,7 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.keys import sorting
 from stratakv.encodings.types.keys.sorting import Plan
 from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.commands import effects
 from stratakv.proxy.table.keyspecs import KeySpec
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Reply, Stream
@@ -21,6 +22,7 @@ _BY_CONTENT: Final = KeySpec(
     notes="BY and GET name keys after what the sorted key holds",
 )
 _STORED: Final = KeySpec(("OW", "update"), find="unknown", notes="STORE may stand anywhere")
+_TOLD_AT_ONCE: Final = 1000
 _ARGUMENTS: Final = {b"LIMIT": 2, b"GET": 1, b"BY": 1}
 
 
@@ -44,13 +46,32 @@ def _sort_keys(request: Sequence[bytes]) -> list[bytes]:
     key_finder=_sort_keys,
     key_specs=(_SORTED, _BY_CONTENT, _STORED),
     categories="set sortedset list dangerous",
+    effect=effects.nothing,
 )
 def sort(txn: Txn, key: bytes, *options: bytes) -> Reply:
     """Sort a list, set or sorted set, by its elements or by other keys; reply or store."""
     plan = _parse_plan(Args(options), may_store=True)
     if plan.store is not None:
-        return sorting.store(txn, key, plan.store, plan)
+        elements = sorting.store(txn, key, plan.store, plan)
+        if plan.store in txn.metas and (txn.keyspace.replicates or txn.is_long):
+            _tell(txn, plan.store, elements, (b"SORT", key, *options) if plan.by is None else None)
+        return len(elements)
     return _reply(txn, key, plan)
+
+
+def _tell(
+    txn: Txn, destination: bytes, elements: list[bytes], request: Sequence[bytes] | None
+) -> None:
+    """Let replicas know what was stored; by the request, if it leaves no two equal.
+
+    BY can: then their order is that of a set, or of an algorithm, which are Redis's or ours.
+    """
+    if request is not None:
+        txn.tell(request)
+        return
+    txn.tell((b"DEL", destination))
+    for at in range(0, len(elements), _TOLD_AT_ONCE):
+        txn.tell((b"RPUSH", destination, *elements[at : at + _TOLD_AT_ONCE]))
 
 
 @command(

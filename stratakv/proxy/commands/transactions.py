@@ -34,11 +34,13 @@ def exec_(session: Session) -> Reply:
         return NULL_ARRAY
     session.txn.expect_work(len(transaction.queue))
     run = session.server.dispatcher.running.run_in_unit
+    began_in = session.txn
     session.begin_unit()
     try:
         results = [run(session, entry, request) for entry, request in transaction.queue]
     except TooLong:
-        raise  # it begins anew
+        session.txn = began_in  # it begins anew, and SELECT may have led elsewhere
+        raise
     except Exception:
         session.end_transaction()
         raise

@@ -203,6 +203,8 @@ class Housekeeper:
                 time.perf_counter() + SLICE_SECONDS,
                 expire=self.active_expire and not self.is_follower,
             )
+            if self.is_follower and self.active_expire:
+                more = self.reclaimer.expiry.expire_own() or more
             server.stats.expired_keys = self.reclaimer.expiry.expired_keys
             server.stats.reclaimed_rows = self.reclaimer.reclaimed_rows
             if not more:

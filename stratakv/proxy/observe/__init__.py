@@ -9,4 +9,5 @@
     metrics     the HTTP port
     exposition  the page for Prometheus, in slices
     collectors  what is on it
+    replication_metrics  the same of replication
 """

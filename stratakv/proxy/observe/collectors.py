@@ -16,6 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from stratakv import __version__
+from stratakv.proxy.observe.replication_metrics import ReplicationCollector
 from stratakv.proxy.observe.tier_info import COUNTS, TRAFFIC, roles
 from stratakv.proxy.table.registry import every_command
 from stratakv.storage.leveldb.usage import parse_levels
@@ -338,5 +339,6 @@ def registry_of(server: "Server") -> CollectorRegistry:
     registry.register(KeyspaceCollector(server))
     registry.register(StoreCollector(server))
     registry.register(TierCollector(server))
+    registry.register(ReplicationCollector(server))
     ProcessCollector(registry=registry)
     return registry

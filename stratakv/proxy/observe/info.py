@@ -158,8 +158,7 @@ def _persistence(server: "Server") -> Fields:
     failing = bool(server.dispatcher.guards.refusal)
     saving = server.saving
     return {
-        "loading": 0,
-        "async_loading": 0,
+        **replication_info.loading(server),
         "rdb_changes_since_last_save": saving.changes,
         "rdb_bgsave_in_progress": int(saving.is_running),
         "rdb_last_save_time": saving.last_save,
@@ -213,8 +212,9 @@ def _stats(server: "Server") -> Fields:
         "pubsub_patterns": len(server.pubsub.patterns.sessions),
         "pubsubshard_channels": len(server.pubsub.shard_channels.sessions),
         **dict.fromkeys(("latest_fork_usec", "total_forks", "migrate_cached_sockets"), 0),
+        "slave_expires_tracked_keys": len(server.keyspace.own_times or ()),
         "tracking_total_keys": 0,
-        "unexpected_error_replies": 0,
+        "unexpected_error_replies": stats.unexpected_errors,
         "total_error_replies": sum(stats.errors.values()),
         "long_commands": stats.long_commands,
         "loop_lag_microseconds": int(stats.loop_lag_seconds * 1_000_000),

@@ -37,6 +37,24 @@ def fields(server: "Server") -> Fields:
     }
 
 
+def loading(server: "Server") -> Fields:
+    """What INFO persistence tells of a full sync that is loaded beside the data that is served."""
+    link = server.replication.link
+    dump = None if link is None else link.dump
+    shown: Fields = {"loading": 0, "async_loading": int(dump is not None)}
+    if dump is not None:
+        seconds = time.time() - dump.began
+        speed = max(1.0, dump.read_bytes / max(seconds, 0.001))
+        shown |= {
+            "loading_start_time": int(dump.began),
+            "loading_total_bytes": dump.length,
+            "loading_loaded_bytes": dump.read_bytes,
+            "loading_loaded_perc": f"{dump.share:.2f}",
+            "loading_eta_seconds": int(max(0, dump.length - dump.read_bytes) / speed),
+        }
+    return shown
+
+
 def _master(server: "Server", link: "MasterLink") -> Fields:
     now = time.monotonic()
     dump, options = link.dump, server.options
@@ -45,18 +63,16 @@ def _master(server: "Server", link: "MasterLink") -> Fields:
         "master_port": link.address.port,
         "master_link_status": "up" if link.is_up else "down",
         "master_last_io_seconds_ago": int(now - link.last_io) if link.is_up else -1,
-        "master_sync_in_progress": int(dump is not None),
+        "master_sync_in_progress": int(link.state == "sync"),
         "slave_read_repl_offset": server.replication.feed.position.offset,
         "slave_repl_offset": server.replication.feed.sent,
     }
     if dump is not None:
-        left = max(0, dump.length - dump.read_bytes) if dump.length else 0
-        share = dump.read_bytes / dump.length * 100 if dump.length else 0.0
         shown |= {
             "master_sync_total_bytes": dump.length,
             "master_sync_read_bytes": dump.read_bytes,
-            "master_sync_left_bytes": left,
-            "master_sync_perc": f"{share:.2f}",
+            "master_sync_left_bytes": max(0, dump.length - dump.read_bytes),
+            "master_sync_perc": f"{dump.share:.2f}",
             "master_sync_last_io_seconds_ago": int(now - dump.last_io),
         }
     if not link.is_up:

@@ -68,6 +68,8 @@ class Stats:
         self.bytes_in = 0
         self.bytes_out = 0
         self.errors: Counter[bytes] = Counter()
+        self.unexpected_errors = 0
+        """Errors in answer to a master or a replica: they should not differ."""
         self.expired_keys = 0
         self.reclaimed_rows = 0
         self.long_commands = 0

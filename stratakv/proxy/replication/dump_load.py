@@ -48,6 +48,7 @@ class DumpLoad:
         self._mark = mark
         self._slices = server.slices
         self._read = 0
+        self.began = time.time()
         self.last_io = time.monotonic()
         self.lock: Lock | None = None
         """What is locked while it is put in its place."""
@@ -59,6 +60,11 @@ class DumpLoad:
     def read_bytes(self) -> int:
         """How much of the dump has arrived."""
         return self._read
+
+    @property
+    def share(self) -> float:
+        """How much of it that is in percent, if its length is known."""
+        return self._read / self.length * 100 if self.length else 0.0
 
     @property
     def keys(self) -> int:

@@ -10,6 +10,8 @@ Invariants
 2. Nothing is sent, or put into the backlog, that is not in the engine.
 3. While `is_open` every effect has its place in the stream; else none has, and no id that was
    handed out before is handed out again.
+4. A unit that is committed in parts is told with the last. Until then the row has an id that
+   nobody knows: after a crash no history has what is there.
 """
 
 import contextlib
@@ -62,6 +64,11 @@ class Feed:
         process, or a master that was followed until the store refused to have another id."""
         self._is_new = False
         """Whether the row has to be written."""
+        self._is_torn = False
+        """Whether a unit is committed in part."""
+        self.on_spoilt: Callable[[], None] = _nothing
+        """Called when a part of a unit is there that nobody was told of, nor will be."""
+        keyspace.on_parts = self._note_parts
 
     @property
     def position(self) -> Position:
@@ -221,6 +228,16 @@ class Feed:
             self._is_new = True
             self._keyspace.dirty = True
 
+    def _note_parts(self, stage: str) -> None:
+        """A unit is committed in parts; see the invariants."""
+        self._is_torn = stage == "begun"
+        if not self.is_open:
+            return
+        if stage == "spoilt":
+            self.renew()
+            self.on_spoilt()
+        self._changed()
+
     # its commit
 
     def _put_row(self) -> None:
@@ -228,7 +245,8 @@ class Feed:
         if self._is_new:
             position = self.position  # with what was told: that is no news any more
             self._is_new = False
-            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(position)
+            known = Position(fresh_id(), position.offset) if self._is_torn else position
+            self._keyspace.store.pending[rows.REPLICATION_ROW] = encode_position(known)
 
     def _after(self, done: Done) -> Done:
         """What waits leaves when the commit is through."""
@@ -254,7 +272,7 @@ class Feed:
         self._told.clear()
         self._waiting.clear()
         self._selected = -1
-        self._is_new = False
+        self._is_new = self._is_torn = False
         if self.backlog is not None:
             self._offset = self.backlog.end
             with contextlib.suppress(Damaged):

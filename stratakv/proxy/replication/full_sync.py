@@ -45,10 +45,6 @@ class SteadyWriter(FileWriter):
         return txn
 
 
-def _no_key(database: int, key: bytes) -> bool:
-    return False
-
-
 class FullSync:
     """One dump on its way to one replica; `run` is work for slices."""
 
@@ -64,8 +60,11 @@ class FullSync:
 
     def run(self) -> None:
         """Send the dump, then what was written meanwhile. Requires: all earlier is committed."""
-        snapshot = self._server.store.snapshot()
         started = time.monotonic()
+        try:
+            snapshot = self._snapshot()
+        except OSError:
+            return
         try:
             self._send_dump(snapshot)
         except (CommandError, OSError) as failure:
@@ -106,6 +105,22 @@ class FullSync:
             self._send(chunk)
         self._end(mark)
 
+    def _snapshot(self) -> Snapshot:
+        """What the stream goes on from; not in the middle of a unit that is committed in parts."""
+        feed = self._server.replication.feed
+        while True:
+            snapshot = self._server.store.snapshot()
+            raw = snapshot.get(rows.REPLICATION_ROW)
+            if raw is None or decode_position(raw).id == feed.position.id:
+                return snapshot
+            snapshot.close()
+            self._check_presence()
+            self._server.slices.pause()
+
+    def _check_presence(self) -> None:
+        if self._replica.session.closing:
+            raise ConnectionAbortedError("it has gone")
+
     def _end(self, mark: bytes) -> None:
         """A replica looks for the mark at the end of what it has read, so nothing may follow until
         it says that it has found it."""
@@ -132,18 +147,21 @@ class FullSync:
             **facts(self._now_ms, 0),
             **replication_facts(position.database, position.id.decode(), position.offset),
         }
-        slices = self._server.slices
-        wants = None if self._replica.wants_keys else _no_key
-        dump = SteadyWriter(self._server.keyspace, snapshot, slices.pause, told=told, wants=wants)
+        dump = SteadyWriter(
+            self._server.keyspace,
+            snapshot,
+            self._server.slices.pause,
+            told=told,
+            with_keys=self._replica.wants_keys,
+            with_functions=self._replica.wants_functions,
+        )
         dump.now_ms = self._now_ms
         return dump.chunks()
 
     def _send(self, data: bytes) -> None:
         """Send, and wait while the replica has much to read."""
-        session = self._replica.session
-        connection = session.connection
-        if session.closing:
-            raise ConnectionAbortedError("it has gone")
+        self._check_presence()
+        connection = self._replica.session.connection
         connection.send([data])
         self.bytes += len(data)
         if connection.write_paused:

@@ -54,6 +54,8 @@ class MasterLink:
         """Whether the other side is to become the master by our coming."""
         self.has_failed = False
         self.is_up = False
+        self.state = "connect"
+        """In Redis's words, as ROLE tells it."""
         self.reason = "not connected yet"
         """Why it is not up."""
         self.down_since = time.monotonic()
@@ -61,7 +63,6 @@ class MasterLink:
         self.dump: DumpLoad | None = None
         """What is being loaded, during a full sync."""
         self.session: MasterSession | None = None
-        self.is_connecting = True
         self._writer: asyncio.StreamWriter | None = None
         self._stopped = False
         self._acked_at = 0.0
@@ -101,15 +102,6 @@ class MasterLink:
         if self.session is not None:
             self.session.is_stopped = True
         self._hang_up()
-
-    @property
-    def state(self) -> str:
-        """In Redis's words."""
-        if self.is_up:
-            return "connected"
-        if self.dump is not None:
-            return "sync"
-        return "connect" if self.is_connecting else "connecting"
 
     @property
     def is_busy(self) -> bool:
@@ -169,7 +161,7 @@ class MasterLink:
         if self.is_up:
             self.down_since = time.monotonic()
         self.is_up = False
-        self.is_connecting = True
+        self.state = "connect"
         self.dump = None
         self._hang_up()
         if self.session is not None:
@@ -186,6 +178,7 @@ class MasterLink:
     async def _follow_once(self) -> None:
         if self._refusal:
             raise LinkFailed(self._refusal)
+        self.state = "connecting"
         async with asyncio.timeout(self._server.options.repl_timeout):
             reader, writer = await asyncio.open_connection(
                 self.address.host,
@@ -194,9 +187,9 @@ class MasterLink:
                 limit=LONGEST_LINE,
             )
         self._writer = writer
+        self.state = "handshake"
         handshake = Handshake(reader, writer, self.address, self._server.options)
         await handshake.introduce(self._server.listeners.port_for_replicas)
-        self.is_connecting = False
         position = self._replication.known_position()
         answer = await handshake.ask_for_stream(position, takes_over=self.takes_over)
         self.takes_over = False
@@ -216,6 +209,7 @@ class MasterLink:
     async def _sync(
         self, handshake: Handshake, reader: asyncio.StreamReader, answer: Answer
     ) -> bytes:
+        self.state = "sync"
         log.warning("full sync from the master %s begins", self.address)
         length, mark = await handshake.dump_header()
         dump = DumpLoad(self._server, self._feed, reader, answer, length, mark)
@@ -250,6 +244,7 @@ class MasterLink:
         parser = RequestParser(self._server.options.proto_max_bulk_len)
         self._received = self._parsed = 0
         self.is_up = True
+        self.state = "connected"
         self.reason = ""
         self._replication.link_changed()
         self.acknowledge()

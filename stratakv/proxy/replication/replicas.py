@@ -11,9 +11,10 @@ Invariants
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import MUTED, REPLICA, Session
 from stratakv.proxy.replication.feed import GETACK, PING, Feed
 
@@ -37,8 +38,8 @@ class Replica:
         self.takes_mark = False
         """Whether it can read a dump of unknown length, up to a mark."""
         self.wants_dump_only = False
-        self.wants_keys = True
-        """Whether the dump is to have keys, and not the functions alone."""
+        self.wants_keys = self.wants_functions = True
+        """What the dump is to have."""
         self.state = WAITING
         self.acknowledged = 0
         """The offset up to which it has everything."""
@@ -46,6 +47,19 @@ class Replica:
         self._cursor = 0
         """The offset behind the last byte that was sent or queued."""
         self._queue: list[bytes] = []
+
+    def filter_dump(self, filters: Sequence[bytes]) -> None:
+        """The dump is to have nothing but what is named; raises for what cannot be."""
+        self.wants_keys = self.wants_functions = False
+        for name in filters:
+            if name.lower() != b"functions":
+                raise CommandError(b"ERR Unsupported rdb-filter-only option: %b" % name)
+            self.wants_functions = True
+
+    @property
+    def needs_mark(self) -> bool:
+        """Whether it has asked for a part of the dump, which only those get who know marks."""
+        return not (self.takes_mark or (self.wants_keys and self.wants_functions))
 
     @property
     def address(self) -> str:

@@ -3,10 +3,12 @@
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.locks import Lock
+from stratakv.encodings.keyspace.own_times import OwnTimes
 from stratakv.encodings.layout.positions import Position
 from stratakv.errors import CommandError
 from stratakv.options import Effects
@@ -48,6 +50,7 @@ class Replication:
         """Whether our data stand in a history that a master may know."""
         self._ticked_at = 0.0
         self.replicas.on_change = self._replicas_changed
+        self.feed.on_spoilt = partial(self.replicas.cut_all, "a part of a transaction is missing")
 
     @property
     def effects(self) -> Effects:
@@ -108,7 +111,6 @@ class Replication:
             self.feed.follow(lambda effects: None)
         if not takes_over:
             self.failover.abort("this server follows another master")
-        self.replicas.cut_all("this server follows another master now")
         self._server.dispatcher.blocked.turn_away(CommandError(errors.ROLE_CHANGED))
         self._options.replicaof = target
         self.link = MasterLink(self._server, self, target, takes_over=takes_over)
@@ -163,9 +165,9 @@ class Replication:
         self._stand_as_stored(self.feed.mend)
 
     def _stand_as_stored(self, read_again: Callable[[], None]) -> None:
-        sent = self.feed.sent
+        before = self.feed.sent, self.feed.position.id
         read_again()
-        if self.feed.sent != sent:
+        if (self.feed.sent, self.feed.position.id) != before:
             self.replicas.cut_all("what it was sent is not what the store has")
 
     # being followed
@@ -257,6 +259,7 @@ class Replication:
     def _look_at_guards(self) -> None:
         """Bring the guards up to the place of the server."""
         guards, options, link = self._guards, self._options, self.link
+        self._look_at_own_times(link is not None and not options.replica_read_only)
         guards.read_only_replica = options.replica_read_only
         guards.is_stale = (
             link is not None and not link.is_up and not options.replica_serve_stale_data
@@ -267,6 +270,14 @@ class Replication:
         )
         bits = guards.bits & ~(FOLLOWING | LONELY)
         guards.bits = bits | (FOLLOWING if link is not None else 0) | (LONELY if is_lonely else 0)
+
+    def _look_at_own_times(self, are_kept: bool) -> None:
+        """A replica that its clients write to has to remember what they let expire."""
+        keyspace = self._server.keyspace
+        if keyspace.own_times is None and are_kept:
+            keyspace.own_times = OwnTimes()
+        elif self.link is None:
+            keyspace.own_times = None
 
     # telling
 

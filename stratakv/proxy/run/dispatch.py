@@ -27,12 +27,14 @@ from stratakv.proxy.clients.session import (
     FROM_MASTER,
     MONITORING,
     MUST_AUTHENTICATE,
+    REPLICA,
     SUBSCRIBED,
     Session,
 )
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.cache_reads import CacheRead
+from stratakv.proxy.run.demands import meets_keys, needs_master, writes
 from stratakv.proxy.run.guards import (
     FOLLOWING,
     LOCKED,
@@ -299,7 +301,8 @@ class Dispatcher:
         if self.guards.bits & READY:
             self.unblocking.serve()
         guards = self.guards.bits
-        failure = self._refusal(session, entry) if (session.guards or guards & UNEQUAL) else None
+        is_plain = not (session.guards or guards & UNEQUAL)
+        failure = None if is_plain else self._refusal(session, entry, request)
         if failure is None and self.lock_waits.busy and not session.guards & FROM_MASTER:
             failure = self.lock_waits.busy_refusal(session, entry, request)
         if failure is None and self._must_wait(session, entry, request):
@@ -315,25 +318,33 @@ class Dispatcher:
             self.guards.show(session, entry, request)
         return True
 
-    def _refusal(self, session: Session, entry: Command) -> CommandError | None:
-        """Why the command may not run now, if so."""
-        if session.guards & MUST_AUTHENTICATE and "no_auth" not in entry.flags:
+    def _refusal(self, session: Session, entry: Command, request: Request) -> CommandError | None:
+        """Why the command may not run now, if so; in the order in which Redis looks."""
+        guards, own = self.guards, session.guards
+        if own & MUST_AUTHENTICATE and "no_auth" not in entry.flags:
             return CommandError(errors.NO_AUTH)
-        if session.guards & MONITORING and (entry.is_write or "readonly" in entry.flags):
-            return CommandError(errors.MONITOR_AND_KEYS)
-        if self.guards.refuses_now(session, entry):
-            return errors.misconf(self.guards.refusal, for_good=self.guards.refused_for_good)
-        if self.guards.bits & (FOLLOWING | LONELY):
-            failure = self.guards.refuses_as_replica(session, entry)
+        if guards.refuses_now(session, entry):
+            return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
+        if guards.bits & (FOLLOWING | LONELY) and writes(session, entry, request):
+            failure = guards.refuses_write(session)
             if failure is not None:
                 return failure
-        if session.guards & SUBSCRIBED and not session.resp3 and "subscriber" not in entry.traits:
+        if own & SUBSCRIBED and not session.resp3 and "subscriber" not in entry.traits:
             return errors.subscriber_only(entry.name)
+        if guards.is_stale and not own & FROM_MASTER and needs_master(session, entry, request):
+            return CommandError(errors.MASTER_DOWN)
+        if own & (MONITORING | REPLICA) and meets_keys(session, entry, request):
+            return CommandError(errors.REPLICA_AND_KEYS)
         return None
 
     def _must_wait(self, session: Session, entry: Command, request: Request) -> bool:
         """Whether the command has to wait; it is then run again when the wait is over."""
-        if self.guards.bits & PAUSED and self.guards.holds_back(session, entry, request):
+        is_pausable = not session.guards & REPLICA  # they only say how far they are
+        if (
+            self.guards.bits & PAUSED
+            and is_pausable
+            and self.guards.holds_back(session, entry, request)
+        ):
             self.guards.hold(session)
             return True
         return bool(

@@ -12,6 +12,7 @@ from stratakv import errors
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import FROM_MASTER, Session
 from stratakv.proxy.observe.stats import monitor_line
+from stratakv.proxy.run.demands import may_write
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 
@@ -134,16 +135,22 @@ class Guards:
             return any(self.refuses(queued) for queued, _ in session.transaction.queue)
         return self.refuses(entry)
 
-    def refuses_as_replica(self, session: Session, entry: Command) -> CommandError | None:
-        """Why a command may not run because of the server's place among others, if so."""
-        if session.guards & FROM_MASTER:
-            return None
-        if entry.is_write and self.bits & LONELY and not self.bits & FOLLOWING:
+    @property
+    def is_lonely(self) -> bool:
+        """Whether a master has too few replicas to write."""
+        return bool(self.bits & LONELY) and not self.bits & FOLLOWING
+
+    def is_read_only_for(self, session: Session) -> bool:
+        """Whether the server is a replica that a client may not write to."""
+        follows = bool(self.bits & FOLLOWING) and self.read_only_replica
+        return follows and not session.guards & FROM_MASTER
+
+    def refuses_write(self, session: Session) -> CommandError | None:
+        """Why nothing may be written because of the server's place among others, if so."""
+        if self.is_lonely:
             return CommandError(errors.NO_REPLICAS)
-        if entry.is_write and self.bits & FOLLOWING and self.read_only_replica:
+        if self.is_read_only_for(session):
             return CommandError(errors.READ_ONLY_REPLICA)
-        if self.is_stale and self.bits & FOLLOWING and "stale" not in entry.flags:
-            return CommandError(errors.MASTER_DOWN)
         return None
 
     def check_room(self) -> None:
@@ -188,13 +195,3 @@ class Guards:
             session.shown.insert(at, line)
         else:
             session.shown.append(line)
-
-
-def may_write(session: Session, entry: Command, request: Request) -> bool:
-    """Whether a command may write: what Redis's replicas would hear of."""
-    if entry.is_write:
-        return True
-    if session.transaction is not None and "final" in entry.traits:
-        return any(may_write(session, *queued) for queued in session.transaction.queue)
-    scripting = session.server.scripting
-    return "replicates" in entry.traits and not scripting.is_read_only(entry.name, request)

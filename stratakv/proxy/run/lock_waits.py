@@ -12,7 +12,8 @@ from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.run.busy import BusyScripts
-from stratakv.proxy.run.guards import Guards, may_write
+from stratakv.proxy.run.demands import may_write
+from stratakv.proxy.run.guards import Guards
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 

@@ -37,6 +37,7 @@ class LongWork:
         self._follows = follows
         """The clock of what comes from a master."""
         self._has_parts = False
+        """Whether parts of it are committed, and the last is not."""
         self._open(database)
 
     def _open(self, database: Database) -> None:
@@ -56,6 +57,9 @@ class LongWork:
 
         def submit(done: Done) -> None:
             keyspace.commit(_ignore)
+            if self._has_parts:
+                self._has_parts = False
+                keyspace.on_parts("ended")
             txn.apply()
             keyspace.commit(done)
 
@@ -68,18 +72,38 @@ class LongWork:
         return self._has_parts or self.txn.changed
 
     def renew(self) -> LongTxn:
-        """Publish what is written so far, and go on over what there is then, in another Txn."""
-        if self.txn.changed:
-            self.txn.follows = False  # the unit has not come to its end
-            self.publish()
+        """Publish what is written so far, and go on over what there is then, in another Txn.
+
+        Replicas are told of the unit when it has come to its end.
+        """
+        told, self.txn.effects = self.txn.effects, None
+        if not self._has_parts:
+            self._keyspace.on_parts("begun")
+        self._has_parts = False
+        try:
+            if self.txn.changed:
+                self.txn.follows = False
+                self.publish()
+        except StoreUnavailable:
+            raise  # whoever tells of units reads the store again then
+        except BaseException:
+            self._has_parts = True
+            raise
         self._has_parts = True
         database = self.txn.db
-        self.close()
+        self._let_go()
         self._open(database)
+        self.txn.effects = told
         return self.txn
 
     def close(self) -> None:
         """Let go of what it read; Requires: `publish` has returned, or the Txn is discarded."""
+        if self._has_parts:
+            self._has_parts = False
+            self._keyspace.on_parts("spoilt")
+        self._let_go()
+
+    def _let_go(self) -> None:
         self.txn.close()
         self._snapshot.close()
 

@@ -24,7 +24,7 @@ from stratakv import errors
 from stratakv.encodings.keyspace.keyspace import Effect
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
 from stratakv.errors import CommandError, Corrupt, Damaged, StoreDamaged, StoreUnavailable
-from stratakv.proxy.clients.session import Session
+from stratakv.proxy.clients.session import FROM_MASTER, Session
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import LOCKED, WATCHED, Guards
@@ -101,6 +101,7 @@ class Running:
         What a long reader has found expired may be there again: it has locked nothing.
         """
         if not txn.keyspace.replicates:
+            txn.effects = None
             return
         if txn.is_long and session.lock is None:
             txn.effects = None
@@ -132,8 +133,12 @@ class Running:
             if _spoils_unit(entry, failure):
                 raise
             value = self.failed(entry, failure)
-        if session.txn.keyspace.replicates and not isinstance(value, CommandError):
-            entry.tell(session.txn, request, value)
+            if session.guards & FROM_MASTER:
+                self._stats.unexpected_errors += 1
+        if (session.txn.keyspace.replicates or session.txn.is_long) and not isinstance(
+            value, CommandError
+        ):
+            entry.tell(session.txn, request, value)  # a stream may begin before a long one ends
         self.count(session, entry, request, perf_counter() - started)
         if self._guards.bits & WATCHED:
             self._guards.note(session, entry, request, shown, source)

@@ -13,7 +13,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.run.guards import READ_ONLY
 from stratakv.proxy.scripting.flags import (
     Shebang,
-    declares_no_writes,
+    declared_flags,
     library_shebang,
     script_shebang,
 )
@@ -69,15 +69,20 @@ class Scripting:
         """All that exist, at work or idle."""
         self._libraries: Libraries | None = None
 
-    def is_read_only(self, command: str, request: Request) -> bool:
-        """Whether a call is of a script or function that has declared that it writes nothing."""
-        if command == "fcall":
-            function = self.libraries.find(request[1])
-            return function is not None and "no-writes" in function.flags
-        if command == "evalsha":
-            script = self.scripts.get(request[1].lower())
-            return script is not None and script.shebang.read_only
-        return command == "eval" and declares_no_writes(request[1])
+    def declared(self, command: str, request: Request) -> frozenset[str] | None:
+        """The flags of the script or function that is called; None if it has declared nothing,
+        or is not known."""
+        called = request[1]
+        if command.startswith("fcall"):
+            function = self.libraries.find(called)
+            return None if function is None else function.flags
+        if command.startswith("evalsha"):
+            script = self.scripts.get(called.lower())
+        else:
+            script = self._by_code.get(called)
+            if script is None:
+                return declared_flags(called)
+        return script.shebang.flags if script is not None and script.shebang.declared else None
 
     # scripts
 
@@ -129,20 +134,30 @@ class Scripting:
         """EVAL: run a script as one unit."""
         shebang = script.shebang
         if shebang.declared:
-            self._check_flags(shebang.read_only, read_only)
+            self._check_flags(session, shebang.flags, read_only)
+        elif self._server.dispatcher.guards.is_stale:
+            raise CommandError(errors.MASTER_DOWN)
         run = Run(session, script.digest, read_only=read_only or shebang.read_only, kind="eval")
         return self._execute(
             run, lambda lua: lua.eval(run, self._compiled(lua, script), keys, args)
         )
 
-    def _check_flags(self, writes_nothing: bool, read_only: bool) -> None:
-        if writes_nothing:
+    def _check_flags(self, session: "Session", flags: frozenset[str], read_only: bool) -> None:
+        """Raise why a script with these flags may not run now: things may have changed since it
+        was queued."""
+        guards = self._server.dispatcher.guards
+        if guards.is_stale and "allow-stale" not in flags:
+            raise CommandError(errors.STALE_SCRIPT)
+        if "no-writes" in flags:
             return
-        dispatcher = self._server.dispatcher
-        if dispatcher.guards.bits & READ_ONLY:
-            raise errors.misconf(dispatcher.guards.refusal)
+        if guards.is_read_only_for(session):
+            raise CommandError(errors.SCRIPT_ON_REPLICA)
+        if guards.bits & READ_ONLY:
+            raise errors.misconf(guards.refusal)
         if read_only:
             raise CommandError(errors.SCRIPT_MAY_WRITE)
+        if guards.is_lonely:
+            raise CommandError(errors.NO_REPLICAS)
 
     # functions
 
@@ -172,7 +187,7 @@ class Scripting:
     ) -> Any:
         """FCALL: run a function as one unit."""
         writes_nothing = "no-writes" in function.flags
-        self._check_flags(writes_nothing, read_only)
+        self._check_flags(session, function.flags, read_only)
         run = Run(session, function.name, read_only=writes_nothing, kind="function")
         return self._execute(
             run, lambda lua: lua.call(run, self._callback(lua, function), keys, args)

@@ -24,12 +24,13 @@ class Shebang:
         return "no-writes" in self.flags
 
 
-def declares_no_writes(code: bytes) -> bool:
-    """Whether a script says in its first line that it writes nothing."""
+def declared_flags(code: bytes) -> frozenset[str] | None:
+    """The flags of a script's first line; None if it has none that can be read."""
     try:
-        return script_shebang(code).read_only
+        shebang = script_shebang(code)
     except CommandError:
-        return False
+        return None
+    return shebang.flags if shebang.declared else None
 
 
 def script_shebang(code: bytes) -> Shebang:

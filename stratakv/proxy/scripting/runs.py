@@ -171,7 +171,7 @@ class Run(WorkMeter):
 
     def _run(self, request: Request) -> Any:
         dispatcher = self.session.server.dispatcher
-        entry = _readers().get(request[0])
+        entry = None if dispatcher.guards.is_stale else _readers().get(request[0])
         if entry is not None and entry.min_args <= len(request) <= entry.max_args:
             return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
         entry = find_command(request)
@@ -193,15 +193,17 @@ class Run(WorkMeter):
             return CommandError(errors.SCRIPT_WRONG_ARITY)
         if "noscript" in entry.flags and not self.session.server.scripting.allows_all:
             return CommandError(errors.SCRIPT_NOT_ALLOWED)
+        guards = self.session.server.dispatcher.guards
+        if guards.is_stale and "stale" not in entry.flags:
+            return CommandError(errors.STALE_IN_SCRIPT)
         if "blocking" in entry.flags and _may_wait(request):
             return errors.no_block_in_scripts(request[0])
         if self.read_only and (entry.is_write or "replicates" in entry.traits):
             return CommandError(errors.SCRIPT_READ_ONLY)
         if entry.is_write and not self.wrote:
-            guards = self.session.server.dispatcher.guards
             if guards.refuses(entry):
                 return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
-            return guards.refuses_as_replica(self.session, entry)
+            return guards.refuses_write(self.session)
         return None
 
 

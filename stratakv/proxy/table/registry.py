@@ -75,7 +75,10 @@ class Command:
         self.traits = frozenset(traits.split())
         """Facts that COMMAND does not tell: `immediate` runs inside MULTI instead of being queued,
         `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
-        `subscriber` is for subscribed clients too."""
+        `script` does what a script or function declares, `subscriber` is for subscribed clients
+        too, `replicates` may write though it is no write command."""
+        self.is_vicarious = not self.traits.isdisjoint(("final", "script"))
+        """Whether what it does is what others do: a script, or the commands of a transaction."""
         self.constant = constant
         """The reply to the bare command while nothing is unusual about the client or the server."""
         self.handler = handler

@@ -45,8 +45,16 @@ Item = TypeVar("Item")
 def delete(txn: Txn, keys: tuple[bytes, ...]) -> int:
     """Delete keys; returns how many there were."""
     txn.expect_work(len(keys))
+    if txn.is_on_its_own:
+        return sum([_delete_stored(txn, key) for key in _many(txn, keys)])
     delete_one = txn.erase if txn.keyspace.notifies else txn.drop
     return sum([delete_one(key) for key in _many(txn, keys)])
+
+
+def _delete_stored(txn: Txn, key: bytes) -> bool:
+    """Delete a key; what has expired, and no master has deleted yet, counts, as in Redis."""
+    is_overdue = txn.is_overdue(key)
+    return txn.erase(key) or is_overdue
 
 
 def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:

@@ -65,8 +65,8 @@ def sort(txn: Txn, key: bytes, plan: Plan) -> tuple[int, Iterator[bytes | None]]
     return len(chosen) * max(1, len(plan.gets)), _fetched(txn, chosen, plan.gets)
 
 
-def store(txn: Txn, key: bytes, destination: bytes, plan: Plan) -> int:
-    """Make the result a list; returns its length. An empty result deletes the destination."""
+def store(txn: Txn, key: bytes, destination: bytes, plan: Plan) -> list[bytes]:
+    """Make the result a list, and return it. An empty result deletes the destination."""
     _, items = sort(txn, key, plan)
     # all is read before the destination changes: it may be one of the keys that GET names
     elements = [item or b"" for item in items]
@@ -75,7 +75,7 @@ def store(txn: Txn, key: bytes, destination: bytes, plan: Plan) -> int:
         txn.event("l", "sortstore", destination)
     else:
         txn.erase(destination)
-    return len(elements)
+    return elements
 
 
 def _chosen(txn: Txn, key: bytes, plan: Plan) -> list[bytes]:
