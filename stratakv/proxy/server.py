@@ -26,10 +26,12 @@ from stratakv.options import Effects, Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
+from stratakv.proxy.clients.logins import Logins
 from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.config.users import configured_lines, load_users
 from stratakv.proxy.jobs.backups import Backups
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
@@ -95,6 +97,9 @@ class Server:
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
+        self.logins = Logins(self, options)
+        load_users(self.logins.users, options)
+        self.users_at_start = configured_lines(self.logins.users)
         self.pubsub = PubSub()
         self.notifications = Notifications(self.keyspace, self.pubsub)
         self.notifications.choose(options.notify_keyspace_events)
@@ -108,7 +113,6 @@ class Server:
         self.port = 0
         self.stopping = asyncio.Event()
         self._ends_scripts = False
-        self._set_password(options.requirepass)
         self.replication = Replication(self)
         self.settings = Settings(options, self._effects)
         self.saving = Saving(self)
@@ -130,9 +134,9 @@ class Server:
         self._warn_of_strangers()
 
     def _warn_of_strangers(self) -> None:
-        """Say what becomes of clients of other machines if there is no password."""
+        """Say what becomes of clients of other machines if the default user has no password."""
         places = [_shown_address(one) for one in self._listeners if _faces_others(one)]
-        if self.password or not places:
+        if not self.logins.users.default.needs_no_password or not places:
             return
         shown = ", ".join(places)
         if self.options.protected_mode:
@@ -183,8 +187,7 @@ class Server:
             return refusal
         session = self.make_session(connection)
         log.debug("client %d connected from %s", session.id, connection.address)
-        if self.password:
-            connection.expect_password(session)
+        self.logins.welcome(session)
         connection.set_keepalive(self.options.tcp_keepalive)
         return session
 
@@ -198,8 +201,9 @@ class Server:
     def _refusal(self, connection: Connection) -> bytes:
         if len(self.sessions) >= self.options.maxclients:
             return errors.MAX_CLIENTS
-        is_open = self.password or not self.options.protected_mode
-        return b"" if is_open or connection.is_local else errors.PROTECTED_MODE
+        has_password = not self.logins.users.default.needs_no_password
+        is_protected = self.options.protected_mode and not has_password
+        return errors.PROTECTED_MODE if is_protected and not connection.is_local else b""
 
     def forget(self, session: Session) -> None:
         """A client is gone."""
@@ -227,19 +231,16 @@ class Server:
     def _effects(self) -> Effects:
         """What CONFIG SET does beyond changing the option, by its owner."""
         return {
-            "requirepass": self._set_password,
             "durability": self.set_durability,
             "log-level": logs.set_level,
             **_keyspace_effects(self.keyspace),
+            **self.logins.effects,
             **self.stats.effects,
             **self.output_limits.effects,
             **self.notifications.effects,
             **self.tier_control.effects,
             **self.replication.effects,
         }
-
-    def _set_password(self, text: str) -> None:
-        self.password = text.encode("utf-8", "surrogateescape")
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         """Run work on the engine in one of the store's threads."""

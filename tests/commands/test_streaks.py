@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from stratakv.proxy.commands.streaks import STREAK_MOST
+from stratakv.proxy.run.rights import STREAK_MOST
 from stratakv.proxy.table.registry import TABLE
 from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer

@@ -237,6 +237,8 @@ def client_kill(session: Session, *arguments: bytes) -> Reply:
         word = option.upper()
         if word == b"SKIPME" and value.upper() in (b"YES", b"NO"):
             skip_me = value.upper() == b"YES"
+        elif word == b"USER":
+            tests.append(_is_user(session, value))
         elif word in _FILTERS:
             tests.append(_FILTERS[word](value))
         else:
@@ -276,16 +278,16 @@ def _has_id(value: bytes) -> Test:
     return lambda session: session.id == number
 
 
-def _has_user(value: bytes) -> Test:
-    if value != b"default":
-        raise CommandError(b"ERR No such user '%b'" % value)
-    return lambda session: session.profile.user == value
+def _is_user(asking: Session, name: bytes) -> Test:
+    user = asking.server.logins.users.find(name)
+    if user is None:
+        raise CommandError(b"ERR No such user '%b'" % name)
+    return lambda session: session.user is user
 
 
 _FILTERS: dict[bytes, Callable[[bytes], Test]] = {
     b"ID": _has_id,
     b"TYPE": _of_type,
-    b"USER": _has_user,
     b"ADDR": _has_address,
     b"LADDR": _has_local_address,
 }

@@ -4,6 +4,7 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.clients.transactions import Transaction
+from stratakv.proxy.run.rights import refusal_in_exec
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply
 
@@ -36,7 +37,10 @@ def exec_(session: Session) -> Reply:
     run = session.server.dispatcher.running.run_in_unit
     session.begin_unit()
     try:
-        results = [run(session, entry, request) for entry, request in transaction.queue]
+        results = [
+            refusal_in_exec(session, entry, request) or run(session, entry, request)
+            for entry, request in transaction.queue
+        ]
     except TooLong:
         raise  # it begins anew
     except Exception:

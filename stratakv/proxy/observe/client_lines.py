@@ -37,7 +37,7 @@ def client_line(session: Session, running: int) -> bytes:
         "tot-mem": unsent + connection.unparsed,
         "events": "rw" if unsent else "r",
         "cmd": session.last_command or "NULL",
-        "user": session.profile.user.decode("latin-1"),
+        "user": session.user.name.decode("latin-1"),
         "redir": -1,
         "resp": session.encoding.version,
         "lib-name": session.library_name.decode("latin-1"),

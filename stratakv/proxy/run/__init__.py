@@ -4,6 +4,7 @@
     pipelines      who runs in this turn, and who waits in line
     running        a command from its budget to its reply, outside of the hot path
     guards         whatever is unusual about the server, a bit each
+    rights         what users may not do
     turns          one commit for all that happens between two polls
     slices         greenlets that work between the turns
     lock_waits     writers that wait for long commands

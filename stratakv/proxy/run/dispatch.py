@@ -27,10 +27,14 @@ from stratakv.proxy.clients.session import (
     FROM_MASTER,
     MONITORING,
     MUST_AUTHENTICATE,
+    QUEUEING,
+    RESTRICTED,
     SUBSCRIBED,
+    UNUSUAL,
     Session,
 )
 from stratakv.proxy.observe.stats import Stats
+from stratakv.proxy.run import rights
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.cache_reads import CacheRead
 from stratakv.proxy.run.guards import (
@@ -143,16 +147,24 @@ class Dispatcher:
                 tries
                 and entry.streak is not None
                 and next_ < total
-                and not (guards.bits or session.guards)
+                and not (guards.bits or session.guards & UNUSUAL)
                 and txn.keyspace.is_unobserved
             ):
-                served = entry.streak(session, requests, number)
+                if session.guards:
+                    allowed = rights.allowed(session, entry, requests, number)
+                    served = entry.streak(session, allowed, 0)
+                else:
+                    served = entry.streak(session, requests, number)
             if served:
                 streak += served - 1
                 next_ += served - 1
             elif entry.takes_session:
                 constant = entry.constant
-                if constant is not None and count == 1 and not (guards.bits or session.guards):
+                if (
+                    constant is not None
+                    and count == 1
+                    and not (guards.bits or session.guards & UNUSUAL)
+                ):
                     out.append(constant)
                 else:
                     if not self._run_session_command(session, entry, request):
@@ -190,7 +202,7 @@ class Dispatcher:
                 except Exception as failure:
                     txn.discard()
                     value = self.running.failed(entry, failure)
-                if session.guards:
+                if session.guards & UNUSUAL:
                     session.reply(value)
                 elif type(value) is bytes and len(value) < 1024:
                     out.append(BULK_HEADS[len(value)] + value + CRLF)
@@ -295,7 +307,9 @@ class Dispatcher:
         if self.guards.bits & READY:
             self.unblocking.serve()
         guards = self.guards.bits
-        failure = self._refusal(session, entry) if (session.guards or guards & UNEQUAL) else None
+        failure: CommandError | None = None
+        if session.guards or guards & UNEQUAL:
+            failure = self._refusal(session, entry, request)
         if failure is None and self.lock_waits.busy and not session.guards & FROM_MASTER:
             failure = self.lock_waits.busy_refusal(session, entry, request)
         if failure is None and self._must_wait(session, entry, request):
@@ -311,10 +325,16 @@ class Dispatcher:
             self.guards.show(session, entry, request)
         return True
 
-    def _refusal(self, session: Session, entry: Command) -> CommandError | None:
+    def _refusal(self, session: Session, entry: Command, request: Request) -> CommandError | None:
         """Why the command may not run now, if so."""
         if session.guards & MUST_AUTHENTICATE and "no_auth" not in entry.flags:
             return CommandError(errors.NO_AUTH)
+        if session.guards & RESTRICTED:
+            if session.guards & QUEUEING and "no_multi" in entry.flags:
+                return CommandError(errors.NOT_IN_MULTI)
+            failure = rights.refusal(session, entry, request)
+            if failure is not None:
+                return failure
         if session.guards & MONITORING and (entry.is_write or "readonly" in entry.flags):
             return CommandError(errors.MONITOR_AND_KEYS)
         if self.guards.refuses_now(session, entry):
