@@ -66,6 +66,10 @@ class Server:
         self.loop = loop
         self.clock = clock or Clock()
         self.run_id = secrets.token_hex(20)
+        self.sessions: dict[int, Session] = {}
+        self.logins = Logins(self, options)
+        load_users(self.logins.users, options)  # before anything is opened: a bad file is refused
+        self.users_at_start = configured_lines(self.logins.users)
         self.memory = MemoryWatch()
         self.stats = Stats()
         self.stats.log_slower_than(options.slowlog_log_slower_than)
@@ -97,9 +101,6 @@ class Server:
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
-        self.logins = Logins(self, options)
-        load_users(self.logins.users, options)
-        self.users_at_start = configured_lines(self.logins.users)
         self.pubsub = PubSub()
         self.notifications = Notifications(self.keyspace, self.pubsub)
         self.notifications.choose(options.notify_keyspace_events)
@@ -107,7 +108,6 @@ class Server:
         self.scripting = Scripting(self)
         self.housekeeper = Housekeeper(self)
         self.housekeeper.reclaimer.on_damage = self.stats.count_damage
-        self.sessions: dict[int, Session] = {}
         self._next_id = 1
         self._listeners: list[asyncio.Server] = []
         self.port = 0

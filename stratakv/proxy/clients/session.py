@@ -36,8 +36,9 @@ FROM_MASTER: Final = 256
 """The client is the master that this server follows."""
 RESTRICTED: Final = 512
 """The client's user may not do everything."""
-UNUSUAL: Final = ~RESTRICTED
-"""Whatever else is unusual about a client: a request that is allowed is served as any other."""
+UNUSUAL: Final = -513
+"""All bits but RESTRICTED, as a number that mypyc knows at compile time: a request that is allowed
+is served as any other."""
 
 
 class Profile:
