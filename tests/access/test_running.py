@@ -224,6 +224,24 @@ def test_the_log_tells_the_context(admin: Two, guest: Two) -> None:
     assert_same_log(admin)
 
 
+LIBRARY = """#!lua name=shop
+redis.register_function('read', function(keys) return redis.call('get', keys[1]) end)
+redis.register_function('write', function() return redis.pcall('set', 'other', 'v') end)
+"""
+
+
+@pytest.mark.parametrize("user", ["reader", "writer", "prefix", "single", "fewer"])
+def test_functions_have_the_rights_of_who_calls_them(user: str, admin: Two, guest: Two) -> None:
+    make_users(admin)
+    for wire in admin:
+        wire.send("FUNCTION", "LOAD", "REPLACE", LIBRARY)
+        wire.send("ACL", "SETUSER", user, "+fcall")
+    guest.same("AUTH", user, "p")
+    guest.same_lines("FCALL read 1 k1\nFCALL read 1 other\nFCALL write 0\nFUNCTION DELETE nosuch")
+    guest.same("EVAL", "return redis.call('fcall', 'read', 1, 'k1')", "0")
+    assert_same_log(admin)
+
+
 def test_a_changed_user_is_changed_at_once(admin: Two, guest: Two) -> None:
     admin.same("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all", "&*")
     guest.same("AUTH", "u", "x")

@@ -1,4 +1,10 @@
-"""Who a client is: logging in, and what becomes of clients when users change."""
+"""Who a client is: logging in, and what becomes of clients when users change.
+
+Invariants
+1. A session is RESTRICTED if and only if its user may not do everything.
+2. It is to authenticate if and only if it has not, and nobody may be the default user unasked.
+3. Its user is one of the server's, unless it obeys a master or is about to end.
+"""
 
 import math
 from typing import TYPE_CHECKING, Final
@@ -10,7 +16,7 @@ from stratakv.proxy.access.denials import AclLog
 from stratakv.proxy.access.failures import Failures
 from stratakv.proxy.access.selectors import allows_channel
 from stratakv.proxy.access.users import User, Users, unlimited
-from stratakv.proxy.clients.session import RESTRICTED, SUBSCRIBED
+from stratakv.proxy.clients.session import MUST_AUTHENTICATE, RESTRICTED, SUBSCRIBED
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.session import Session
@@ -92,6 +98,16 @@ class Logins:
         else:
             session.guards |= RESTRICTED
 
+    def check_invariants(self) -> None:
+        """Raise AssertionError for a broken one."""
+        for session in self._server.sessions.values():
+            user, guards = session.user, session.guards
+            assert bool(guards & RESTRICTED) != user.is_unlimited, "logins 1: rights and guard"
+            is_locked = not (session.is_authenticated or self.users.default.is_open)
+            assert bool(guards & MUST_AUTHENTICATE) == is_locked, "logins 2: a door left open"
+            is_known = self.users.find(user.name) is user or user is self._superuser
+            assert is_known or session.closing, "logins 3: a client of a user who is gone"
+
     # users
 
     def refresh(self, user: User) -> None:
@@ -126,8 +142,9 @@ class Logins:
 
     def expel(self, users: list[User], by: "Session | None" = None) -> None:
         """These users are gone, and so are the clients that were these."""
+        gone = set(map(id, users))
         for session in list(self._server.sessions.values()):
-            if any(session.user is user for user in users):
+            if id(session.user) in gone:
                 session.user = self.users.default
                 session.is_authenticated = False
                 self._mark(session)

@@ -85,11 +85,7 @@ def _denied(session: Session, entry: Command, request: Request, context: bytes) 
     denial = check(session.user, entry, request)
     if denial is not None:
         what = entry.name.encode() if denial.reason == COMMAND else request[denial.at]
-        note = partial(_note, session, Entry(denial.reason, context, what, session.user.name))
-        if session.unit is None:
-            note()
-        else:
-            session.txn.when_applied(note)  # the unit may begin anew
+        _note(session, Entry(denial.reason, context, what, session.user.name))
     return denial
 
 
@@ -100,4 +96,9 @@ def note_wrong_password(session: Session, user: bytes) -> None:
 
 
 def _note(session: Session, entry: Entry) -> None:
-    session.server.logins.log.add(entry, client_line(session, running=0))
+    """For ACL LOG; within a unit when it has ended, since it may begin anew."""
+    note = partial(session.server.logins.log.add, entry, client_line(session, running=0))
+    if session.unit is None:
+        note()
+    else:
+        session.txn.when_applied(note)
