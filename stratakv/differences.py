@@ -140,8 +140,7 @@ DIFFERENCES: Final = (
         "ACL",
         "users in the configuration are the list `user` of our file. ACL LIST, GETUSER and SAVE may"
         " choose other categories to tell the same rights, since there are commands of later"
-        " versions and our own. A pattern that permits nothing (`%~k`), which ends Redis when it is"
-        " shown, is refused. ACL LOG keeps 1 KB of a key's name. After `acl-max-failures` wrong"
+        " versions and our own. ACL LOG keeps 1 KB of a key's name. After `acl-max-failures` wrong"
         " passwords in a minute, if that is set, an address hears WRONGPASS and how long to wait",
     ),
     (

@@ -44,6 +44,8 @@ on nopass ~* &* +@all reset
 %R
 %RR~a
 %X~a
+%~a
+%~
 %a
 %
 ~
