@@ -421,3 +421,15 @@ def test_the_end_of_a_wait_is_told_to_those_who_are_left(admin: Two, guest: Two)
     guest.same("AUTH", "u", "x")
     admin.same("ACL", "DELUSER", "u")
     wait_until(lambda: all(b"user=u " not in one.raw for one in admin.send("CLIENT", "LIST")))
+
+
+def test_many_users_are_listed_while_others_are_served(admin: Two) -> None:
+    """A list of so many is made in slices, and is the same."""
+    wire = admin.strata
+    categories = [name.decode() for name in wire.send("ACL", "CAT").frame.blobs()]
+    for number in range(120):
+        first, second = (categories[number * step % len(categories)] for step in (1, 5))
+        admin.same("ACL", "SETUSER", f"u{number:03}", f"+@{first}", f"-@{second}", f"~{number}:*")
+    assert wire.send("ACL", "LIST").raw == wire.send("ACL", "LIST").raw
+    redis, strata = admin.shown("ACL", "LIST")
+    assert strata == redis

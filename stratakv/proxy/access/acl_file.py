@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from stratakv.proxy.access import describing, rules
+from stratakv.proxy.access import rules
 from stratakv.proxy.access.rules import RuleError, Unmatched
 from stratakv.proxy.access.users import User, Users
 
@@ -91,9 +91,9 @@ def configured(users: Users, lines: Sequence[str]) -> list[User]:
     return list(found.values())
 
 
-def save(users: Users, file: Path) -> None:
-    """Put the users into a file; raises OSError, and then it is as it was."""
-    text = b"".join(describing.line(user) + b"\n" for user in users)
+def save(lines: Iterable[bytes], file: Path) -> None:
+    """Put the lines of users into a file; raises OSError, and then it is as it was."""
+    text = b"".join(line + b"\n" for line in lines)
     beside = file.with_name(file.name + ".new")
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
     try:

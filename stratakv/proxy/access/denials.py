@@ -4,7 +4,9 @@ Of the same thing again within a minute, only the number is counted up.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from stratakv.proxy.access.checking import AUTH, CHANNEL, COMMAND, KEY
@@ -48,7 +50,7 @@ class AclLog:
         self.most = most
         """How many are kept (acllog-max-len)."""
         self._now = now
-        self.entries: list[Entry] = []
+        self.entries: deque[Entry] = deque()
 
     def add(self, entry: Entry, client: bytes) -> None:
         """Note a refusal, with the client that it was."""
@@ -60,12 +62,12 @@ class AclLog:
         entry.count += 1
         entry.seen = now
         entry.client = client
-        self.entries.insert(0, entry)
-        if same is None:
-            del self.entries[self.most :]
+        self.entries.appendleft(entry)
+        while same is None and len(self.entries) > self.most:
+            self.entries.pop()
 
     def _find(self, entry: Entry, now: float) -> Entry | None:
-        for known in self.entries[:_LOOKED_AT]:
+        for known in islice(self.entries, _LOOKED_AT):
             if known.nature == entry.nature and now - known.seen <= _SAME_SECONDS:
                 return known
         return None

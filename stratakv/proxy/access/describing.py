@@ -6,6 +6,7 @@ one with the fewest wrong ones, and among these the largest; then again, without
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from stratakv.proxy.access.selectors import BOTH, READ, WRITE, Selector
@@ -61,7 +62,13 @@ def channels(selector: Selector) -> bytes:
 
 
 def commands(selector: Selector) -> bytes:
-    """The rules that make the commands what they are."""
+    """The rules that make the commands what they are; found once, which takes milliseconds."""
+    if not selector.told:
+        selector.told = _commands(selector)
+    return selector.told
+
+
+def _commands(selector: Selector) -> bytes:
     told = Selector()
     words = [b"-@all"]
     if selector.future:
@@ -85,7 +92,7 @@ def commands(selector: Selector) -> bytes:
 def _fitting_categories(selector: Selector) -> Iterator[str]:
     """The categories that tell the commands best, one after the other."""
     left = selector.copy()
-    members = _members()
+    members = dict(_members())
     while members:
         best, fewest, most = "", _MANY, 0
         for category, entries in members.items():
@@ -102,6 +109,7 @@ def _fitting_categories(selector: Selector) -> Iterator[str]:
         yield best
 
 
+@cache
 def _members() -> dict[str, set[Command]]:
     return {
         category: {entry for entry in every_entry() if category in entry.categories}

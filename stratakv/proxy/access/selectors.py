@@ -33,6 +33,7 @@ class Selector:
         "first_arguments",
         "future",
         "keys",
+        "told",
     )
 
     def __init__(self, *, all_channels: bool = False) -> None:
@@ -49,6 +50,8 @@ class Selector:
         self.channels: dict[bytes, None] = {}
         """Patterns of channels, in their order."""
         self._matchers: dict[int, Callable[[bytes], bool]] = {}
+        self.told = b""
+        """The rules about commands in words, if they were told; see describing.py."""
 
     def copy(self) -> "Selector":
         """Another one with the same rights."""
@@ -60,6 +63,7 @@ class Selector:
         }
         other.all_keys, other.keys = self.all_keys, dict(self.keys)
         other.channels = dict(self.channels)
+        other.told = self.told
         return other
 
     @property
@@ -74,12 +78,14 @@ class Selector:
         self.commands = set(every_entry())
         self.all_commands = self.future = True
         self.first_arguments.clear()
+        self.told = b""
 
     def revoke_all(self) -> None:
         """-@all."""
         self.commands = set()
         self.all_commands = self.future = False
         self.first_arguments.clear()
+        self.told = b""
 
     def set_command(self, entry: Command, allowed: bool) -> None:
         """Grant or revoke a command, with its subcommands."""
@@ -90,6 +96,7 @@ class Selector:
             self.commands -= concerned
             self.all_commands = False
         self.first_arguments.pop(entry, None)
+        self.told = b""
 
     def set_category(self, category: str, allowed: bool) -> None:
         """Grant or revoke the commands of a category."""
@@ -103,6 +110,7 @@ class Selector:
         words = self.first_arguments.setdefault(entry, [])
         if word.lower() not in [known.lower() for known in words]:
             words.append(word)
+        self.told = b""
 
     def grants(self, entry: Command) -> bool:
         """Whether a command may be run, whatever its arguments are."""

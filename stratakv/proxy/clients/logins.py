@@ -119,8 +119,7 @@ class Logins:
 
     def change(self, user: User, changed: User, by: "Session") -> None:
         """Give a user the rules of another; subscribers who lose a channel are cut."""
-        lost = _loses_channels(user, changed)
-        if lost:
+        if _loses_channels(user, changed):
             for session in list(self._server.sessions.values()):
                 if session.user is user and self._is_deaf_to(session, changed):
                     _cut(session, by)

@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+from itertools import islice
 from typing import Final
 
 from stratakv import errors
@@ -30,6 +31,8 @@ _ADMIN = "admin noscript loading stale"
 _MOST_BITS: Final = 4096
 _USUAL_BITS: Final = 256
 _SHOWN_DENIALS: Final = 10
+_USER_WORK: Final = 20
+"""What it takes to put a user into words, in rows of a Txn."""
 
 container("ACL", since="6.0.0")
 
@@ -62,7 +65,18 @@ def acl_users(session: Session) -> list[bytes]:
 @command("ACL LIST", _ADMIN, since="6.0.0")
 def acl_list(session: Session) -> list[bytes]:
     """List the users with their rules."""
-    return [describing.line(user) for user in _users(session)]
+    return _lines(session)
+
+
+def _lines(session: Session) -> list[bytes]:
+    """The users in words; of very many, others are served meanwhile."""
+    users, txn = list(_users(session)), session.txn
+    txn.expect_work(_USER_WORK * len(users))
+    lines = []
+    for user in users:
+        lines.append(describing.line(user))
+        txn.pause_if_due()
+    return lines
 
 
 @command("ACL GETUSER username", _ADMIN, since="6.0.0")
@@ -150,7 +164,7 @@ def acl_save(session: Session) -> Reply:
     if not options.aclfile:
         raise CommandError(errors.NO_ACL_FILE)
     try:
-        acl_file.save(_users(session), file_of(options))
+        acl_file.save(_lines(session), file_of(options))
     except OSError as failure:
         log.error("cannot save the users: %s", failure)
         raise CommandError(errors.ACL_NOT_SAVED) from None
@@ -237,5 +251,5 @@ def acl_log(session: Session, *words: bytes) -> Reply:
             b"age-seconds": denials.age(entry),
             b"client-info": entry.client,
         }
-        for entry in denials.entries[:count]
+        for entry in islice(denials.entries, count)
     ]
