@@ -136,7 +136,13 @@ DIFFERENCES: Final = (
         "libraries and functions are listed in the order in which they were loaded; a library's own"
         " variables are per Lua state, of which there are several while long functions run",
     ),
-    ("ACL", "there is one user, `default`, whose password is the option requirepass"),
+    (
+        "ACL",
+        "users in the configuration are the list `user` of our file. ACL LIST, GETUSER and SAVE may"
+        " choose other categories to tell the same rights, since there are commands of later"
+        " versions and our own. ACL LOG keeps 1 KB of a key's name. After `acl-max-failures` wrong"
+        " passwords in a minute, if that is set, an address hears WRONGPASS and how long to wait",
+    ),
     (
         "CLUSTER",
         "there is none: the answers are those of a Redis without one. CLUSTER KEYSLOT answers all"

@@ -153,6 +153,36 @@ BEYOND_INT32 = b"ERR value is out of range, value must between -2147483648 and 2
 MONITOR_IN_UNIT = b"ERR MONITOR isn't allowed for DENY BLOCKING client"
 REPLICA_AND_KEYS = b"ERR Replica can't interact with the keyspace"
 WRONG_PASSWORD = b"WRONGPASS invalid username-password pair or user is disabled."
+TOO_MANY_PASSWORDS = (
+    b"WRONGPASS too many wrong passwords from this address; try again in %d seconds"
+)
+NO_PERMISSION_FOR_KEYS = (
+    b"NOPERM this user has no permissions to access one of the keys used as arguments"
+)
+NO_PERMISSION_FOR_CHANNELS = (
+    b"NOPERM this user has no permissions to access one of the channels used as arguments"
+)
+NO_LONGER_ALLOWED = (
+    b"NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC"
+    b" call. This command is no longer allowed for the following reason: %b"
+)
+SCRIPT_NO_PERMISSION = b"ERR The user executing the script %b"
+SORT_NOT_ALLOWED = b"ERR %b option of SORT denied due to insufficient ACL permissions."
+NO_ACL_FILE = (
+    b"ERR This Redis instance is not configured to use an ACL file. You may want to specify users"
+    b" via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis"
+    b" configuration file set) in order to store users in the Redis configuration."
+)
+ACL_NOT_SAVED = (
+    b"ERR There was an error trying to save the ACLs. Please check the server logs for more"
+    b" information"
+)
+BAD_USER_NAME = b"ERR Usernames can't contain spaces or null characters"
+DEFAULT_USER_STAYS = b"ERR The 'default' user cannot be removed"
+GENPASS_BITS = (
+    b"ERR ACL GENPASS argument must be the number of bits for the output password, a positive"
+    b" number up to %d"
+)
 NO_PASSWORD_SET = (
     b"ERR AUTH <password> called without any password configured for the default user. "
     b"Are you sure your configuration is correct?"
@@ -339,6 +369,45 @@ def long_replica_address(length: int) -> CommandError:
 def wrong_arity(name: str) -> CommandError:
     """The number of arguments does not fit; `name` is `get` or `config|set`."""
     return CommandError(b"ERR wrong number of arguments for '%b' command" % name.encode())
+
+
+def no_permission(name: str) -> CommandError:
+    """The user may not run a command."""
+    return CommandError(
+        b"NOPERM this user has no permissions to run the '%b' command" % name.encode()
+    )
+
+
+def bad_acl_rule(rule: bytes, reason: bytes) -> CommandError:
+    """A word of ACL SETUSER is refused."""
+    return CommandError(
+        b"ERR Error in ACL SETUSER modifier '%b': %b" % (_without_newlines(rule), reason)
+    )
+
+
+def unmatched_parenthesis(start: bytes) -> CommandError:
+    """A selector of ACL SETUSER does not end."""
+    shown = _without_newlines(_c_text(start))
+    return CommandError(b"ERR Unmatched parenthesis in acl selector starting at '%b'." % shown)
+
+
+def bad_acl_file(text: bytes) -> CommandError:
+    """ACL LOAD finds mistakes."""
+    return CommandError(b"ERR " + _without_newlines(text))
+
+
+def no_such_user(name: bytes) -> CommandError:
+    """ACL DRYRUN knows no such user."""
+    return CommandError(b"ERR User '%b' not found" % _without_newlines(_c_text(name)))
+
+
+def no_such_command(name: bytes) -> CommandError:
+    """ACL DRYRUN knows no such command."""
+    return CommandError(b"ERR Command '%b' not found" % _without_newlines(_c_text(name)))
+
+
+def _without_newlines(text: bytes) -> bytes:
+    return text.replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 def exec_abort(reason: CommandError) -> CommandError:

@@ -308,6 +308,17 @@ class Options:
     protected_mode: bool = option(
         True, YES_NO, "without a password, serve clients of this machine alone", live=True
     )
+    aclfile: str = option("", TEXT, "file of the users, in dir if it has no path of its own")
+    acl_pubsub_default: str = option(
+        "resetchannels",
+        _one_of("resetchannels", "allchannels"),
+        "which channels new users may use: none or all",
+        live=True,
+    )
+    acllog_max_len: int = option(128, COUNT, "entries that ACL LOG keeps", live=True)
+    acl_max_failures: int = option(
+        0, COUNT, "wrong passwords in a minute until an address waits; 0 any number", live=True
+    )
     maxclients: int = option(10000, _number(1, 2**31 - 1), "clients at once", live=True)
     timeout: int = option(0, COUNT, "seconds until an idle client is cut; 0 never", live=True)
     tcp_keepalive: int = option(300, COUNT, "seconds between TCP keepalives; 0 none", live=True)
@@ -443,6 +454,8 @@ class Options:
         hidden=True,
     )
     policies: tuple[PolicyRule, ...] = ()
+    users: tuple[str, ...] = ()
+    """The lines under `user` in the file: a name and its rules each."""
     config: str = ""
     """The file that was read, if any."""
 
@@ -551,6 +564,7 @@ def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | 
         options.config = str(file.absolute())
         entries, lines = _read_file(file)
         options.policies = tuple(_read_rules(entries.pop("policy", []), file, lines))
+        options.users = tuple(_read_users(entries.pop("user", []), file))
         for name, text in _texts(entries, file):
             texts[name] = (text, f"in {file}")
     for name in declared(with_hidden=True):
@@ -606,6 +620,13 @@ def _read_file(file: Path) -> tuple[dict[str, Any], list[str]]:
 def _bad_byte(error: UnicodeDecodeError) -> str:
     line = error.object.count(b"\n", 0, error.start) + 1
     return f"byte 0x{error.object[error.start]:02x} in line {line}"
+
+
+def _read_users(lines: Any, file: Path) -> Iterable[str]:
+    """The list `user` of a file. What is wrong with a rule is told by who knows the commands."""
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise BadOption("user", None, "must be a list of texts: a name and its rules", f"in {file}")
+    return lines
 
 
 def _read_rules(tables: Any, file: Path, lines: list[str]) -> Iterable[PolicyRule]:

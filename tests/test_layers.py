@@ -27,6 +27,7 @@ ROOMS = {
         "run",
         "observe",
         "clients",
+        "access",
         "table",
         "arguments",
         "wire",

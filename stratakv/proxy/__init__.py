@@ -5,6 +5,7 @@
     wire       bytes in, requests out; values in, bytes out
     arguments  what arguments mean
     table      the command table
+    access     users and their rights
     clients    who is connected
     observe    what the server tells of itself
     run        from a request to its reply

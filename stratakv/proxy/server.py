@@ -23,10 +23,12 @@ from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
 from stratakv.proxy.clients.listeners import Listeners
+from stratakv.proxy.clients.logins import Logins
 from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.config.users import configured_lines, load_users
 from stratakv.proxy.jobs.backups import Backups
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
@@ -61,6 +63,10 @@ class Server:
         self.loop = loop
         self.clock = clock or Clock()
         self.run_id = secrets.token_hex(20)
+        self.sessions: dict[int, Session] = {}
+        self.logins = Logins(self, options)
+        load_users(self.logins.users, options)  # before anything is opened: a bad file is refused
+        self.users_at_start = configured_lines(self.logins.users)
         self.memory = MemoryWatch()
         self.stats = Stats()
         self.stats.log_slower_than(options.slowlog_log_slower_than)
@@ -99,12 +105,10 @@ class Server:
         self.scripting = Scripting(self)
         self.housekeeper = Housekeeper(self)
         self.housekeeper.reclaimer.on_damage = self.stats.count_damage
-        self.sessions: dict[int, Session] = {}
         self._next_id = 1
         self.listeners = Listeners(self)
         self.stopping = asyncio.Event()
         self._ends_scripts = False
-        self._set_password(options.requirepass)
         self.replication = Replication(self)
         self.settings = Settings(options, self._effects)
         self.saving = Saving(self)
@@ -131,8 +135,7 @@ class Server:
             return refusal
         session = self.make_session(connection)
         log.debug("client %d connected from %s", session.id, connection.address)
-        if self.password:
-            connection.expect_password(session)
+        self.logins.welcome(session)
         connection.set_keepalive(self.options.tcp_keepalive)
         return session
 
@@ -146,8 +149,9 @@ class Server:
     def _refusal(self, connection: Connection) -> bytes:
         if len(self.sessions) >= self.options.maxclients:
             return errors.MAX_CLIENTS
-        is_open = self.password or not self.options.protected_mode
-        return b"" if is_open or connection.is_local else errors.PROTECTED_MODE
+        has_password = not self.logins.users.default.needs_no_password
+        is_protected = self.options.protected_mode and not has_password
+        return errors.PROTECTED_MODE if is_protected and not connection.is_local else b""
 
     def forget(self, session: Session) -> None:
         """A client is gone."""
@@ -175,10 +179,10 @@ class Server:
     def _effects(self) -> Effects:
         """What CONFIG SET does beyond changing the option, by its owner."""
         return {
-            "requirepass": self._set_password,
             "durability": self.set_durability,
             "log-level": logs.set_level,
             **_keyspace_effects(self.keyspace),
+            **self.logins.effects,
             **self.stats.effects,
             **self.output_limits.effects,
             **self.notifications.effects,
@@ -186,9 +190,6 @@ class Server:
             **self.replication.effects,
             **self.listeners.effects,
         }
-
-    def _set_password(self, text: str) -> None:
-        self.password = text.encode("utf-8", "surrogateescape")
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
         """Run work on the engine in one of the store's threads."""

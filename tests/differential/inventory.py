@@ -46,11 +46,7 @@ NOT_RANDOM: Final = {
     ),
 }
 
-_ACL = "ACL|DELUSER ACL|DRYRUN ACL|GENPASS ACL|LOAD ACL|LOG ACL|SAVE ACL|SETUSER"
-NOT_SERVED: Final = {
-    "RESTORE-ASKING": "there is no cluster",
-    **dict.fromkeys(_ACL.split(), "there is one user"),
-}
+NOT_SERVED: Final = {"RESTORE-ASKING": "there is no cluster"}
 """Commands of Redis 7.0 that we do not have."""
 
 

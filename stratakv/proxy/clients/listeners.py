@@ -270,9 +270,9 @@ class Listeners:
         log.info("listening on %s", path)
 
     def _warn_of_strangers(self) -> None:
-        """Say what becomes of clients of other machines if there is no password."""
+        """Say what becomes of clients of other machines if the default user has no password."""
         places = [str(door) for door in self._all() if door.faces_others]
-        if self._server.password or not places:
+        if not self._server.logins.users.default.needs_no_password or not places:
             return
         shown = ", ".join(places)
         if self._options.protected_mode:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.txn import Txn, Uncovered
 from stratakv.errors import CommandError
+from stratakv.proxy.access.users import User
 from stratakv.proxy.clients.transactions import Transaction, Watches
 from stratakv.proxy.wire.encoding import RESP2, RESP3, Encoding
 from stratakv.proxy.wire.replies import NO_REPLY, Reply
@@ -37,16 +38,20 @@ REPLICA: Final = 128
 """The client is sent the stream of what is written."""
 FROM_MASTER: Final = 256
 """The client is the master that this server follows."""
+RESTRICTED: Final = 512
+"""The client's user may not do everything."""
+UNUSUAL: Final = -513
+"""All bits but RESTRICTED, as a number that mypyc knows at compile time: a request that is allowed
+is served as any other."""
 
 
 class Profile:
     """What a client has said of itself and asked for; RESET begins anew."""
 
-    __slots__ = ("name", "no_evict", "no_touch", "reply_mode", "user")
+    __slots__ = ("name", "no_evict", "no_touch", "reply_mode")
 
     def __init__(self) -> None:
         self.name = b""
-        self.user = b"default"
         self.no_evict = False
         self.no_touch = False
         self.reply_mode = b"ON"
@@ -71,6 +76,9 @@ class Session:
         self.txn: Txn = server.txns[0]
         self.encoding: Encoding = RESP2
         self.profile = Profile()
+        self.user: User = server.logins.users.default
+        self.is_authenticated = False
+        """Whether it has shown who it is, or did not have to when it came."""
         self.library_name = b""
         self.library_version = b""
         self.guards = 0
@@ -203,4 +211,5 @@ class Session:
         self.txn = self.txns[0]
         self.encoding = RESP2
         self.profile = Profile()
-        self.guards = MUST_AUTHENTICATE if self.server.password else 0
+        self.guards = 0
+        self.server.logins.welcome(self)

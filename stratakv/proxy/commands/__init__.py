@@ -1,6 +1,7 @@
 """The commands, one module per group; importing this package fills the table."""
 
 from stratakv.proxy.commands import (
+    acl,
     bitmaps,
     blocking,
     clients,
@@ -38,6 +39,7 @@ from stratakv.proxy.commands import (
 )
 
 __all__ = [
+    "acl",
     "bitmaps",
     "blocking",
     "clients",

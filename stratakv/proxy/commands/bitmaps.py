@@ -87,9 +87,19 @@ def bitop(txn: Txn, operation: bytes, destkey: bytes, *keys: bytes) -> int:
     return bitmaps.combine(txn, name, destkey, keys)
 
 
+_READS: Final = {b"GET": 2, b"OVERFLOW": 1}
+"""Operations of BITFIELD that write nothing, and how many arguments each has."""
+
+
 def _bitfield_key_flags(request: Sequence[bytes]) -> str:
-    words = {word.upper() for word in request[2:]}
-    return "RO access" if words.isdisjoint((b"SET", b"INCRBY")) else "RW access update"
+    """It reads if all it has are whole operations that do; what is wrong may write."""
+    at = 2
+    while at < len(request):
+        arguments = _READS.get(request[at].upper(), len(request))
+        if at + arguments >= len(request):
+            return "RW access update"
+        at += 1 + arguments
+    return "RO access"
 
 
 @command(

@@ -1,6 +1,5 @@
 """CLIENT: what the server knows of its clients, and what can be done about them."""
 
-import time
 from collections.abc import Callable, Iterable
 
 from stratakv import errors
@@ -9,7 +8,6 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args, integer
 from stratakv.proxy.clients.session import (
     FROM_MASTER,
-    MONITORING,
     MUTED,
     REPLICA,
     SKIP_NEXT,
@@ -18,6 +16,7 @@ from stratakv.proxy.clients.session import (
     Session,
 )
 from stratakv.proxy.commands.connection import checked_name
+from stratakv.proxy.observe.client_lines import client_line
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
@@ -161,7 +160,7 @@ def client_caching(session: Session, mode: bytes) -> Reply:
 @command("CLIENT INFO", _ANY, tips="nondeterministic_output", since="6.2.0")
 def client_info(session: Session) -> Text:
     """Describe this connection."""
-    return Text(_describe(session, running=_request_bytes(b"client", b"info")) + b"\n")
+    return Text(client_line(session, running=_request_bytes(b"client", b"info")) + b"\n")
 
 
 @command(
@@ -183,7 +182,7 @@ def client_list(session: Session, *arguments: bytes) -> Text:
         sessions = _with_ids(session, args.rest())
     args.finish()
     running = _request_bytes(b"client", b"list", *arguments)
-    lines = [_describe(one, running=running if one is session else 0) for one in sessions]
+    lines = [client_line(one, running=running if one is session else 0) for one in sessions]
     return Text(b"".join(line + b"\n" for line in lines))
 
 
@@ -217,55 +216,6 @@ def _type_of(session: Session) -> bytes:
     return b"pubsub" if session.guards & SUBSCRIBED else b"normal"
 
 
-def _describe(session: Session, running: int) -> bytes:
-    """A line of CLIENT LIST; `running` is the size of the request that asks for it."""
-    connection, pubsub = session.connection, session.server.pubsub
-    now = time.monotonic()
-    unsent = connection.unsent
-    fields = {
-        "id": session.id,
-        "addr": connection.address,
-        "laddr": connection.local_address,
-        "fd": connection.descriptor,
-        "name": session.profile.name.decode("latin-1"),
-        "age": int(time.time() - session.created),
-        "idle": int(now - session.last_active),
-        "flags": _flags(session),
-        "db": session.txn.db.index,
-        "sub": pubsub.channels.count_of(session),
-        "psub": pubsub.patterns.count_of(session),
-        "ssub": pubsub.shard_channels.count_of(session),
-        "multi": -1 if session.transaction is None else len(session.transaction.queue),
-        "qbuf": connection.unparsed + running,
-        **dict.fromkeys(("qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl"), 0),
-        "oll": len(session.backlog),
-        "omem": unsent,
-        "tot-mem": unsent + connection.unparsed,
-        "events": "rw" if unsent else "r",
-        "cmd": session.last_command or "NULL",
-        "user": session.profile.user.decode("latin-1"),
-        "redir": -1,
-        "resp": session.encoding.version,
-        "lib-name": session.library_name.decode("latin-1"),
-        "lib-ver": session.library_version.decode("latin-1"),
-    }
-    return " ".join(f"{name}={value}" for name, value in fields.items()).encode("latin-1")
-
-
-def _flags(session: Session) -> str:
-    flags = "O" if session.guards & MONITORING else ""
-    flags += "S" if session.guards & REPLICA else ""
-    flags += "M" if session.guards & FROM_MASTER else ""
-    flags += "P" if session.guards & SUBSCRIBED else ""
-    flags += "x" if session.transaction is not None else ""
-    flags += "b" if session.waiting else ""
-    flags += "c" if session.closing else ""
-    flags += "U" if session.connection.local_address.startswith("/") else ""
-    flags += "e" if session.profile.no_evict else ""
-    flags += "T" if session.profile.no_touch else ""
-    return flags or "N"
-
-
 @command(
     "CLIENT KILL <ip:port|[ID client-id] [TYPE <NORMAL|MASTER|SLAVE|REPLICA|PUBSUB>]"
     " [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME <YES|NO>]>",
@@ -287,6 +237,8 @@ def client_kill(session: Session, *arguments: bytes) -> Reply:
         word = option.upper()
         if word == b"SKIPME" and value.upper() in (b"YES", b"NO"):
             skip_me = value.upper() == b"YES"
+        elif word == b"USER":
+            tests.append(_is_user(session, value))
         elif word in _FILTERS:
             tests.append(_FILTERS[word](value))
         else:
@@ -326,16 +278,16 @@ def _has_id(value: bytes) -> Test:
     return lambda session: session.id == number
 
 
-def _has_user(value: bytes) -> Test:
-    if value != b"default":
-        raise CommandError(b"ERR No such user '%b'" % value)
-    return lambda session: session.profile.user == value
+def _is_user(asking: Session, name: bytes) -> Test:
+    user = asking.server.logins.users.find(name)
+    if user is None:
+        raise CommandError(b"ERR No such user '%b'" % name)
+    return lambda session: session.user is user
 
 
 _FILTERS: dict[bytes, Callable[[bytes], Test]] = {
     b"ID": _has_id,
     b"TYPE": _of_type,
-    b"USER": _has_user,
     b"ADDR": _has_address,
     b"LADDR": _has_local_address,
 }

@@ -10,6 +10,7 @@ from stratakv.options import BadOption
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.rewriting import rewrite
 from stratakv.proxy.config.settings import Settings
+from stratakv.proxy.config.users import configured_lines
 from stratakv.proxy.config.value_kinds import Refused
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import TABLE, CommandGroup
@@ -104,8 +105,17 @@ def config_rewrite(session: Session) -> Reply:
     if not file:
         raise CommandError(errors.NO_CONFIG_FILE)
     try:
-        rewrite(Path(file), session.server.settings.changed())
+        rewrite(Path(file), {**session.server.settings.changed(), **_changed_users(session)})
     except (OSError, ValueError) as failure:
         log.error("cannot rewrite %s: %s", file, failure)
         raise errors.no_config_rewrite(str(failure)) from None
     return OK
+
+
+def _changed_users(session: Session) -> dict[str, list[str]]:
+    """The users, if there are others than at the start; those of an aclfile are kept there."""
+    server = session.server
+    lines = configured_lines(server.logins.users)
+    if server.options.aclfile or lines == server.users_at_start:
+        return {}
+    return {"user": lines}

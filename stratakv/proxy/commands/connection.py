@@ -1,12 +1,12 @@
 """Connection commands: who the client is, and how it wants to be spoken to."""
 
-import hmac
-
 from stratakv import REDIS_VERSION, errors
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
+from stratakv.proxy.access.users import DEFAULT
 from stratakv.proxy.arguments.args import integer
-from stratakv.proxy.clients.session import MUST_AUTHENTICATE, SUBSCRIBED, Session
+from stratakv.proxy.clients.session import SUBSCRIBED, Session
+from stratakv.proxy.run.rights import note_wrong_password
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.encoding import RESP2, RESP3
 from stratakv.proxy.wire.replies import OK, PONG, Reply, Status
@@ -64,30 +64,26 @@ def reset(session: Session) -> Reply:
     session.server.pubsub.forget(session)
     session.end_transaction()
     session.reset()
-    if session.server.password:
-        session.connection.expect_password(session)
     return Status(b"RESET")
 
 
 @command("AUTH [username] password", _NEVER_LOGGED_IN)
 def auth(session: Session, *credentials: bytes) -> Reply:
-    """Authenticate with the password of the server."""
+    """Be a user, or the default one, from now on."""
     if len(credentials) > 2:
         raise errors.syntax()
-    if len(credentials) == 1 and not session.server.password:
+    if len(credentials) == 1 and session.server.logins.users.default.needs_no_password:
         raise CommandError(errors.NO_PASSWORD_SET)
-    user, password = (b"default", *credentials)[-2:]
+    user, password = (DEFAULT, *credentials)[-2:]
     authenticate(session, user, password)
     return OK
 
 
 def authenticate(session: Session, user: bytes, password: bytes) -> None:
-    """Let the client in, or raise WRONGPASS; without a password anybody is the default user."""
-    expected = session.server.password
-    if user != b"default" or (expected and not hmac.compare_digest(password, expected)):
+    """Let the client be a user, or raise WRONGPASS and note it."""
+    if not session.server.logins.log_in(session, user, password):
+        note_wrong_password(session, user)
         raise CommandError(errors.WRONG_PASSWORD)
-    session.connection.authenticated(session)
-    session.profile.user = user
 
 
 @command(
@@ -98,13 +94,9 @@ def authenticate(session: Session, user: bytes, password: bytes) -> None:
 def hello(session: Session, *arguments: bytes) -> Reply:
     """Choose the protocol, authenticate and name the connection in one step."""
     protocol = _parse_protocol(arguments[0]) if arguments else 0
-    credentials, name = _parse_hello_options(arguments[1:])
-    if credentials is not None:
-        authenticate(session, *credentials)
-    if session.guards & MUST_AUTHENTICATE:
+    _obey_hello_options(session, arguments[1:])
+    if not session.is_authenticated:
         raise CommandError(errors.HELLO_NEEDS_AUTH)
-    if name is not None:
-        session.profile.name = name
     if protocol:
         session.encoding = RESP3 if protocol == 3 else RESP2
     return {
@@ -127,24 +119,19 @@ def _parse_protocol(text: bytes) -> int:
     return protocol
 
 
-def _parse_hello_options(
-    options: tuple[bytes, ...],
-) -> tuple[tuple[bytes, bytes] | None, bytes | None]:
-    """(user and password, client name), each None where it was not given."""
-    credentials: tuple[bytes, bytes] | None = None
-    name: bytes | None = None
+def _obey_hello_options(session: Session, options: tuple[bytes, ...]) -> None:
+    """AUTH and SETNAME, each when it is met: what follows may be wrong, as in Redis."""
     at = 0
     while at < len(options):
         word, left = options[at].upper(), len(options) - at - 1
         if word == b"AUTH" and left >= 2:
-            credentials = options[at + 1], options[at + 2]
+            authenticate(session, options[at + 1], options[at + 2])
             at += 3
         elif word == b"SETNAME" and left >= 1:
-            name = checked_name(options[at + 1])
+            session.profile.name = checked_name(options[at + 1])
             at += 2
         else:
             raise CommandError(b"ERR Syntax error in HELLO option '%b'" % options[at])
-    return credentials, name
 
 
 def checked_name(name: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """COMMAND: the table as clients ask for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from stratakv import errors
 from stratakv.encodings.layout.globs import compile_glob
@@ -11,7 +11,7 @@ from stratakv.proxy.table import syntax
 from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.keyspecs import KeySpec
-from stratakv.proxy.table.registry import TABLE, Command, CommandGroup
+from stratakv.proxy.table.registry import TABLE, Command, CommandGroup, every_entry
 from stratakv.proxy.table.syntax import Argument
 from stratakv.proxy.wire.replies import Members, Reply, Status
 
@@ -89,7 +89,7 @@ def command_docs(session: Session, *names: bytes) -> Reply:
 def command_list(session: Session, *arguments: bytes) -> Reply:
     """List the names of the commands that pass a filter, or of all."""
     if not arguments:
-        return [entry.name.encode() for entry in _all()]
+        return [entry.name.encode() for entry in every_entry()]
     if len(arguments) != 3 or arguments[0].upper() != b"FILTERBY":
         raise errors.syntax()
     kind, wanted = arguments[1].upper(), arguments[2].lower()
@@ -97,11 +97,11 @@ def command_list(session: Session, *arguments: bytes) -> Reply:
         return []
     if kind == b"PATTERN":
         matches = compile_glob(wanted)
-        return [entry.name.encode() for entry in _all() if matches(entry.name.encode())]
+        return [entry.name.encode() for entry in every_entry() if matches(entry.name.encode())]
     if kind != b"ACLCAT":
         raise errors.syntax()
     category = wanted.decode("latin-1")
-    return [entry.name.encode() for entry in _all() if category in entry.categories]
+    return [entry.name.encode() for entry in every_entry() if category in entry.categories]
 
 
 @command(
@@ -133,13 +133,6 @@ def command_getkeysandflags(session: Session, *request: bytes) -> Reply:
 
 
 # finding
-
-
-def _all() -> Iterator[Command]:
-    """Commands, and their subcommands right behind them."""
-    for entry in TABLE.values():
-        yield entry
-        yield from entry.subcommands.values()
 
 
 def _find(name: bytes) -> Command | None:

@@ -18,7 +18,7 @@ from stratakv.encodings.rdb import writer
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args, integer
 from stratakv.proxy.clients.session import Session
-from stratakv.proxy.table.keyspecs import KeySpec
+from stratakv.proxy.table.keyspecs import KeySpec, KeyUse
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status
 
@@ -29,6 +29,7 @@ _UNCHOSEN: Final = -1
 """To Redis this is the database of a connection on which none was chosen: number 0."""
 _DEFAULT_MS: Final = 1000
 _KEYS_AT: Final = 6
+_CREDENTIALS: Final = {b"AUTH": 1, b"AUTH2": 2}
 _RECEIVED_AT_ONCE: Final = 1 << 14
 _MOST_PORT: Final = 65535
 _SPECS: Final = (
@@ -39,12 +40,16 @@ _SPECS: Final = (
 T = TypeVar("T")
 
 
-def _migrated_keys(request: Sequence[bytes]) -> list[bytes]:
-    """The key, or those behind KEYS."""
-    words = [word.upper() for word in request]
-    if not request[3] and b"KEYS" in words[_KEYS_AT:]:
-        return list(request[words.index(b"KEYS", _KEYS_AT) + 1 :])
-    return [request[3]]
+def _migrated_keys(request: Sequence[bytes]) -> list[KeyUse]:
+    """The key, or those behind KEYS; none where both are given, which is refused."""
+    flags = _SPECS[0].flags
+    at = _KEYS_AT
+    while at < len(request):
+        word = request[at].upper()
+        if word == b"KEYS":
+            return [] if request[3] else [(key, flags) for key in range(at + 1, len(request))]
+        at += 1 + _CREDENTIALS.get(word, 0)
+    return [(3, flags)]
 
 
 @dataclass(slots=True)
@@ -61,7 +66,7 @@ class _Options:
     "write movablekeys",
     arity=-6,
     keys=(3, 3, 1),
-    key_finder=_migrated_keys,
+    key_uses=_migrated_keys,
     key_specs=_SPECS,
     categories="keyspace dangerous",
     tips="nondeterministic_output",

@@ -24,13 +24,25 @@ _ASK = "pubsub loading stale"
 # subscriptions
 
 
-@command("SUBSCRIBE channel [channel ...]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+@command(
+    "SUBSCRIBE channel [channel ...]",
+    _SUBSCRIBE,
+    channels="names",
+    traits="subscriber",
+    since="2.0.0",
+)
 def subscribe(session: Session, *channels: bytes) -> Reply:
     """Listen to channels."""
     return _subscribe(session, session.server.pubsub.channels, b"subscribe", channels)
 
 
-@command("PSUBSCRIBE pattern [pattern ...]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+@command(
+    "PSUBSCRIBE pattern [pattern ...]",
+    _SUBSCRIBE,
+    channels="patterns",
+    traits="subscriber",
+    since="2.0.0",
+)
 def psubscribe(session: Session, *patterns: bytes) -> Reply:
     """Listen to all channels that match patterns."""
     return _subscribe(session, session.server.pubsub.patterns, b"psubscribe", patterns)
@@ -40,6 +52,7 @@ def psubscribe(session: Session, *patterns: bytes) -> Reply:
     "SSUBSCRIBE shardchannel [shardchannel ...]",
     _SUBSCRIBE,
     keys=(1, -1, 1),
+    channels="names",
     traits="subscriber",
     key_flags="not_key",
     since="7.0.0",
@@ -115,7 +128,12 @@ def _confirm(session: Session, frames: Several) -> Reply:
 
 
 @command(
-    "PUBLISH channel message", _PUBLISH, traits="replicates", since="2.0.0", effect=effects.nothing
+    "PUBLISH channel message",
+    _PUBLISH,
+    channels="first",
+    traits="replicates",
+    since="2.0.0",
+    effect=effects.nothing,
 )
 def publish(session: Session, channel: bytes, message: bytes) -> int:
     """Send a message to a channel."""
@@ -130,6 +148,7 @@ def publish(session: Session, channel: bytes, message: bytes) -> int:
     "SPUBLISH shardchannel message",
     _PUBLISH,
     keys=(1, 1, 1),
+    channels="first",
     traits="replicates",
     key_flags="not_key",
     since="7.0.0",

@@ -1,7 +1,6 @@
 """Server commands: its state, whole databases, and the commands that every Redis answers."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,10 +16,9 @@ from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.commands.lolwut import strata
 from stratakv.proxy.observe import info
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, CommandGroup
-from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
+from stratakv.proxy.table.registry import CommandGroup
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status, Text
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -264,74 +262,6 @@ def module_list(session: Session) -> Reply:
 def module(session: Session, *words: bytes) -> Reply:
     """Refuse: there are no modules."""
     raise CommandError(errors.NO_MODULES)
-
-
-# users: what clients ask of a server that has one
-
-container("ACL", since="6.0.0")
-
-
-@command("ACL HELP", "loading stale", since="6.0.0")
-def acl_help(session: Session) -> list[Status]:
-    """Show the subcommands."""
-    return help_of("ACL")
-
-
-@command("ACL WHOAMI", "noscript loading stale", since="6.0.0")
-def acl_whoami(session: Session) -> bytes:
-    """Return the name of the user of this connection."""
-    return session.profile.user
-
-
-@command("ACL USERS", _ADMIN, since="6.0.0")
-def acl_users(session: Session) -> list[bytes]:
-    """List the users: there is one, `default`."""
-    return [b"default"]
-
-
-@command("ACL LIST", _ADMIN, since="6.0.0")
-def acl_list(session: Session) -> list[bytes]:
-    """List the rules of the users."""
-    password = b"#" + _password_hash(session) if session.server.password else b"nopass"
-    return [b"user default on %b ~* &* +@all" % password]
-
-
-@command("ACL GETUSER username", _ADMIN, since="6.0.0")
-def acl_getuser(session: Session, username: bytes) -> Reply:
-    """Describe a user."""
-    if username != b"default":
-        return None
-    password = session.server.password
-    return {
-        b"flags": Members([b"on"] if password else [b"on", b"nopass"]),
-        b"passwords": [_password_hash(session)] if password else [],
-        b"commands": b"+@all",
-        b"keys": b"~*",
-        b"channels": b"&*",
-        b"selectors": [],
-    }
-
-
-def _password_hash(session: Session) -> bytes:
-    return hashlib.sha256(session.server.password).hexdigest().encode()
-
-
-@command("ACL CAT [categoryname]", "noscript loading stale", since="6.0.0")
-def acl_cat(session: Session, *names: bytes) -> list[bytes]:
-    """List the categories of commands, or the commands of one."""
-    if len(names) > 1:
-        raise errors.wrong_subcommand("ACL", session.request[1])
-    if not names:
-        return [name.encode() for name in CATEGORIES]
-    wanted = names[0].lower().decode("latin-1")
-    if wanted not in CATEGORIES:
-        raise CommandError(b"ERR Unknown category '%b'" % names[0])
-    return [
-        one.name.encode()
-        for entry in TABLE.values()
-        for one in (entry, *entry.subcommands.values())
-        if wanted in one.categories
-    ]
 
 
 @command("LOLWUT [VERSION version]", "readonly fast", since="5.0.0")

@@ -7,10 +7,13 @@ from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.types.keys import sorting
 from stratakv.encodings.types.keys.sorting import Plan
+from stratakv.errors import CommandError
+from stratakv.proxy.access.checking import may_read_all_keys
 from stratakv.proxy.arguments.args import Args
+from stratakv.proxy.clients.session import RESTRICTED, Session
 from stratakv.proxy.commands import effects
-from stratakv.proxy.table.keyspecs import KeySpec
-from stratakv.proxy.table.registry import CommandGroup
+from stratakv.proxy.table.keyspecs import KeySpec, KeyUse
+from stratakv.proxy.table.registry import TABLE, CommandGroup
 from stratakv.proxy.wire.replies import Reply, Stream
 
 command = CommandGroup("generic").command
@@ -26,16 +29,20 @@ _TOLD_AT_ONCE: Final = 1000
 _ARGUMENTS: Final = {b"LIMIT": 2, b"GET": 1, b"BY": 1}
 
 
-def _sort_keys(request: Sequence[bytes]) -> list[bytes]:
+def _sort_uses(request: Sequence[bytes]) -> list[KeyUse]:
     """The key to sort, and that of the last STORE."""
-    destination: list[bytes] = []
+    destination: list[KeyUse] = []
     at = 2
     while at < len(request):
         word = request[at].upper()
         if word == b"STORE" and at + 1 < len(request):
-            destination = [request[at + 1]]
+            destination = [(at + 1, _STORED.flags)]
         at += 1 + _ARGUMENTS.get(word, 0)
-    return [request[1], *destination]
+    return [*_sort_ro_uses(request), *destination]
+
+
+def _sort_ro_uses(request: Sequence[bytes]) -> list[KeyUse]:
+    return [(_SORTED.begin, _SORTED.flags)]
 
 
 @command(
@@ -43,14 +50,14 @@ def _sort_keys(request: Sequence[bytes]) -> list[bytes]:
     " [ALPHA] [STORE destination]",
     "write denyoom movablekeys",
     keys=(1, 1, 1),
-    key_finder=_sort_keys,
+    key_uses=_sort_uses,
     key_specs=(_SORTED, _BY_CONTENT, _STORED),
     categories="set sortedset list dangerous",
     effect=effects.nothing,
 )
-def sort(txn: Txn, key: bytes, *options: bytes) -> Reply:
+def sort(session: Session, key: bytes, *options: bytes) -> Reply:
     """Sort a list, set or sorted set, by its elements or by other keys; reply or store."""
-    plan = _parse_plan(Args(options), may_store=True)
+    plan, txn = _parse_plan(session, Args(options), may_store=True), session.txn
     if plan.store is not None:
         elements = sorting.store(txn, key, plan.store, plan)
         if plan.store in txn.metas and (txn.keyspace.replicates or txn.is_long):
@@ -79,13 +86,14 @@ def _tell(
     " [ALPHA]",
     "readonly movablekeys",
     keys=(1, 1, 1),
+    key_uses=_sort_ro_uses,
     key_specs=(_SORTED, _BY_CONTENT),
     categories="set sortedset list dangerous",
     since="7.0.0",
 )
-def sort_ro(txn: Txn, key: bytes, *options: bytes) -> Reply:
+def sort_ro(session: Session, key: bytes, *options: bytes) -> Reply:
     """Sort a list, set or sorted set; SORT without STORE."""
-    return _reply(txn, key, _parse_plan(Args(options), may_store=False))
+    return _reply(session.txn, key, _parse_plan(session, Args(options), may_store=False))
 
 
 def _reply(txn: Txn, key: bytes, plan: Plan) -> Reply:
@@ -94,7 +102,7 @@ def _reply(txn: Txn, key: bytes, plan: Plan) -> Reply:
     return Stream(list, length, items) if txn.is_long else list(items)
 
 
-def _parse_plan(args: Args, *, may_store: bool) -> Plan:
+def _parse_plan(session: Session, args: Args, *, may_store: bool) -> Plan:
     plan = Plan()
     while args:
         word = args.option()
@@ -108,8 +116,20 @@ def _parse_plan(args: Args, *, may_store: bool) -> Plan:
             plan = plan._replace(store=args.take())
         elif word == b"BY" and args:
             plan = plan._replace(by=args.take())
+            if plan.by is not None and b"*" in plan.by:
+                _check_rights(session, b"BY")
         elif word == b"GET" and args:
+            _check_rights(session, b"GET")
             plan = plan._replace(gets=(*plan.gets, args.take()))
         else:
             raise errors.syntax()
     return plan
+
+
+def _check_rights(session: Session, option: bytes) -> None:
+    """Patterns may name any key: raises unless the user may read all of them."""
+    if not session.guards & RESTRICTED:
+        return
+    request = session.request
+    if not may_read_all_keys(session.user, TABLE[request[0].lower()], request):
+        raise CommandError(errors.SORT_NOT_ALLOWED % option)

@@ -22,11 +22,11 @@ from stratakv.encodings.layout.metas import HASH, LIST, NO_EXPIRY, SET, STRING, 
 from stratakv.encodings.layout.numbers import INT64_MAX, parse_int
 from stratakv.encodings.layout.rows import sequence
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.run.rights import STREAK_MOST
 from stratakv.proxy.wire.encoding import BULK_HEADS, CRLF, INTEGERS
 from stratakv.proxy.wire.requests import Request
 from stratakv.storage.row_cache import UNKNOWN
 
-STREAK_MOST: Final = 64
 _OK: Final = b"+OK\r\n"
 _SHORT: Final = 1024
 

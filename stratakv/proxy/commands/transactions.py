@@ -4,6 +4,7 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.clients.transactions import Transaction
+from stratakv.proxy.run.rights import refusal_in_exec
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply
 
@@ -37,7 +38,10 @@ def exec_(session: Session) -> Reply:
     began_in = session.txn
     session.begin_unit()
     try:
-        results = [run(session, entry, request) for entry, request in transaction.queue]
+        results = [
+            refusal_in_exec(session, entry, request) or run(session, entry, request)
+            for entry, request in transaction.queue
+        ]
     except TooLong:
         session.txn = began_in  # it begins anew, and SELECT may have led elsewhere
         raise

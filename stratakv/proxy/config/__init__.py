@@ -4,4 +4,5 @@
     redis_names  Redis's names beside our own
     value_kinds  the kinds of values
     rewriting    CONFIG REWRITE
+    users        where users are kept
 """

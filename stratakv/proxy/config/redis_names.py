@@ -174,8 +174,6 @@ FIXED: Final[dict[str, Fixed]] = {
     **_fixed("client tracking does not exist here", tracking_table_max_keys=("1000000", _COUNTS)),
     **_fixed(
         "there is one user, who may do everything",
-        acllog_max_len=("128", _COUNTS),
-        acl_pubsub_default=("resetchannels", one_of("allchannels", "resetchannels")),
     ),
     **_fixed(
         "what the process does in its last moments cannot be chosen",
@@ -205,7 +203,6 @@ FACTS: Final = {
     "logfile": "",
     "pidfile": "",
     "supervised": "no",
-    "aclfile": "",
     "enable-debug-command": "yes",
     "enable-module-command": "no",
     "enable-protected-configs": "no",

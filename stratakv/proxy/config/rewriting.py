@@ -14,7 +14,10 @@ from typing import Final
 _ASSIGNMENT: Final = re.compile(r'\s*["\']?([A-Za-z0-9_-]+)["\']?\s*=')
 
 
-def rewrite(file: Path, values: Mapping[str, str]) -> None:
+Value = str | list[str]
+
+
+def rewrite(file: Path, values: Mapping[str, Value]) -> None:
     """Give options their values in a file; raises OSError or ValueError, and then it is as it was.
 
     The names have hyphens.
@@ -29,22 +32,44 @@ def rewrite(file: Path, values: Mapping[str, str]) -> None:
     beside.replace(file)
 
 
-def rewritten(text: str, values: Mapping[str, str]) -> str:
+def rewritten(text: str, values: Mapping[str, Value]) -> str:
     """The text of a file with other values; raises ValueError if it is written too oddly."""
     left = dict(values)
     lines = text.splitlines()
-    end = next((at for at, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
-    for at in range(end):
+    new_lines: list[str] = []
+    at = 0
+    while at < len(lines) and not lines[at].lstrip().startswith("["):
         match = _ASSIGNMENT.match(lines[at])
         name = match[1].replace("_", "-") if match else ""
+        end = _end_of(lines, at) if match else at + 1
         if name in left:
-            lines[at] = f"{name} = {_quoted(left.pop(name))}"
-    added = [f"{name} = {_quoted(value)}" for name, value in left.items()]
-    new = "\n".join([*lines[:end], *added, *lines[end:]]) + "\n"
+            new_lines.append(f"{name} = {_shown(left.pop(name))}")
+        else:
+            new_lines += lines[at:end]
+        at = end
+    new_lines += [f"{name} = {_shown(value)}" for name, value in left.items()]
+    new = "\n".join([*new_lines, *lines[at:]]) + "\n"
     found = {name.replace("_", "-"): value for name, value in tomllib.loads(new).items()}
     if any(found.get(name) != value for name, value in values.items()):
         raise ValueError("its options cannot be told apart")
     return new
+
+
+def _end_of(lines: list[str], start: int) -> int:
+    """Where an assignment ends, which may take several lines."""
+    for end in range(start + 1, len(lines) + 1):
+        try:
+            tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return end
+    return start + 1
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    return "[\n" + "".join(f"    {_quoted(one)},\n" for one in value) + "]"
 
 
 def _quoted(value: str) -> str:

@@ -54,6 +54,8 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "tls-prefer-server-ciphers": lambda text: yes_no(text) == "yes",
     "tls-replication": lambda text: yes_no(text) == "yes",
     "requirepass": str,
+    "acl-pubsub-default": one_of("allchannels", "resetchannels"),
+    "acllog-max-len": integer(0, LONG_MAX),
     "masteruser": str,
     "masterauth": str,
     "replica-read-only": lambda text: yes_no(text) == "yes",
@@ -73,6 +75,7 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
 """Options of ours that Redis has as well, with Redis's own limits."""
 
 _IMMUTABLE_IN_REDIS: Final = {
+    "aclfile",
     "databases",
     "replicaof",
     "tcp-backlog",

@@ -1,6 +1,7 @@
 """What the server tells of itself.
 
     stats       the counters
+    client_lines  a client in a line
     latency     the slowest moments
     memory      own and mapped memory
     info        INFO

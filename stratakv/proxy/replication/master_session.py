@@ -103,6 +103,7 @@ class MasterSession:
         self.session.txns = [Txn(server.keyspace, db) for db in server.keyspace.databases]
         for txn in self.session.txns:
             txn.follow(clock)
+        server.logins.exempt(self.session)
         self.session.guards |= FROM_MASTER
         self.session.select(max(0, feed.position.database))
         feed.follow(self._applied)

@@ -5,6 +5,7 @@
     running        a command from its budget to its reply, outside of the hot path
     guards         whatever is unusual about the server, a bit each
     demands        what a request would do, before it runs
+    rights         what users may not do
     turns          one commit for all that happens between two polls
     slices         greenlets that work between the turns
     lock_waits     writers that wait for long commands

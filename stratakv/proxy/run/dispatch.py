@@ -27,11 +27,15 @@ from stratakv.proxy.clients.session import (
     FROM_MASTER,
     MONITORING,
     MUST_AUTHENTICATE,
+    QUEUEING,
     REPLICA,
+    RESTRICTED,
     SUBSCRIBED,
+    UNUSUAL,
     Session,
 )
 from stratakv.proxy.observe.stats import Stats
+from stratakv.proxy.run import rights
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.cache_reads import CacheRead
 from stratakv.proxy.run.demands import meets_keys, needs_master, writes
@@ -138,6 +142,8 @@ class Dispatcher:
                         session.backlog.extend(requests[number:])
                         break
                     continue
+                # what a user with less than all rights may do goes on like anybody's
+                is_usual = is_usual or not (guards.bits or session.guards & UNUSUAL)
             if entry is not streak_of:
                 if streak_of is not None:
                     streak_of.count(before - streak_began, streak)
@@ -152,7 +158,11 @@ class Dispatcher:
                 and next_ < total
                 and txn.keyspace.is_unobserved
             ):
-                served = entry.streak(session, requests, number)
+                if session.guards:
+                    allowed = rights.allowed(session, entry, requests, number)
+                    served = entry.streak(session, allowed, 0)
+                else:
+                    served = entry.streak(session, requests, number)
             if served:
                 streak += served - 1
                 next_ += served - 1
@@ -196,7 +206,7 @@ class Dispatcher:
                 except Exception as failure:
                     txn.discard()
                     value = self.running.failed(entry, failure)
-                if session.guards:
+                if session.guards & UNUSUAL:
                     session.reply(value)
                 elif type(value) is bytes and len(value) < 1024:
                     out.append(BULK_HEADS[len(value)] + value + CRLF)
@@ -323,6 +333,12 @@ class Dispatcher:
         guards, own = self.guards, session.guards
         if own & MUST_AUTHENTICATE and "no_auth" not in entry.flags:
             return CommandError(errors.NO_AUTH)
+        if own & RESTRICTED:
+            if own & QUEUEING and "no_multi" in entry.flags:
+                return CommandError(errors.NOT_IN_MULTI)
+            failure = rights.refusal(session, entry, request)
+            if failure is not None:
+                return failure
         if guards.refuses_now(session, entry):
             return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
         if guards.bits & (FOLLOWING | LONELY) and writes(session, entry, request):

@@ -44,6 +44,7 @@ class Invariants:
                 self._check_keyspace,
                 self._check_owners,
                 self._check_waiting,
+                server.logins.check_invariants,
             ),
         )
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import TooLong, Txn
 from stratakv.errors import CommandError
+from stratakv.proxy.access.checking import check
+from stratakv.proxy.clients.session import RESTRICTED
+from stratakv.proxy.run.rights import refusal_in_script
 from stratakv.proxy.scripting.conversion import NotCalled, argument
 from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.proxy.wire.requests import Request
@@ -169,10 +172,19 @@ class Run(WorkMeter):
             return NotCalled(errors.SCRIPT_BAD_ARGUMENT)
         return self._run(request)  # type: ignore[arg-type]  # None was refused
 
+    def may_call(self, entry: Command, request: Request) -> bool:
+        """Whether the user may run a command; one with too few arguments names no keys."""
+        user = self.session.user
+        return user.is_unlimited or check(user, entry, request) is None
+
     def _run(self, request: Request) -> Any:
         dispatcher = self.session.server.dispatcher
         entry = None if dispatcher.guards.is_stale else _readers().get(request[0])
-        if entry is not None and entry.min_args <= len(request) <= entry.max_args:
+        if (
+            entry is not None
+            and entry.min_args <= len(request) <= entry.max_args
+            and not self.session.guards & RESTRICTED
+        ):
             return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
         entry = find_command(request)
         failure = self._refusal(entry, request)
@@ -196,6 +208,9 @@ class Run(WorkMeter):
         guards = self.session.server.dispatcher.guards
         if guards.is_stale and "stale" not in entry.flags:
             return CommandError(errors.STALE_IN_SCRIPT)
+        failure = refusal_in_script(self.session, entry, request)
+        if failure is not None:
+            return failure
         if "blocking" in entry.flags and _may_wait(request):
             return errors.no_block_in_scripts(request[0])
         if self.read_only and (entry.is_write or "replicates" in entry.traits):

@@ -146,7 +146,7 @@ class Lua:
                 b"setresp": self._setresp,
                 b"sha1": self._sha1,
                 b"log_length": LOG_LENGTH,
-                b"acl_check_cmd": _acl_check_cmd,
+                b"acl_check_cmd": self._acl_check_cmd,
                 b"without_tail_calls": rewriter_for(self._dump(SAMPLE)),
                 b"pack_float": libraries.pack_float,
                 b"unpack_float": libraries.unpack_float,
@@ -303,6 +303,18 @@ class Lua:
 
     # from Lua
 
+    def _acl_check_cmd(self, *values: Any) -> Any:
+        """Whether the user who called the script may run a command."""
+        if not values:
+            return None, b"Please specify at least one argument for this redis lib call"
+        if any(not isinstance(value, bytes | int | float) for value in values):
+            return None, b"Lua redis lib command arguments must be strings or integers"
+        request = [value if isinstance(value, bytes) else b"%.17g" % value for value in values]
+        entry = find_command(request)
+        if entry is None:
+            return None, b"Invalid command passed to redis.acl_check_cmd()"
+        return not isinstance(self._run, Run) or self._run.may_call(entry, request)
+
     def _call(self, *values: Any) -> Any:
         run = self._run
         if run is None or run.reason:
@@ -399,18 +411,6 @@ def _no_attribute(owner: object, name: object, is_setting: bool) -> NoReturn:
 def _version_number(version: str) -> int:
     major, minor, patch = (int(part) for part in version.split("."))
     return major << 16 | minor << 8 | patch
-
-
-def _acl_check_cmd(*values: Any) -> Any:
-    """There is one user, who may do everything that exists."""
-    if not values:
-        return None, b"Please specify at least one argument for this redis lib call"
-    if any(not isinstance(value, bytes | int | float) for value in values):
-        return None, b"Lua redis lib command arguments must be strings or integers"
-    request = [value if isinstance(value, bytes) else b"%.17g" % value for value in values]
-    if find_command(request) is None:
-        return None, b"Invalid command passed to redis.acl_check_cmd()"
-    return True
 
 
 def as_reply(failure: ScriptError) -> CommandError:

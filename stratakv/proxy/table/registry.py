@@ -24,7 +24,7 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.proxy.table import categories as acl
 from stratakv.proxy.table import keyspecs
-from stratakv.proxy.table.keyspecs import KeySpec
+from stratakv.proxy.table.keyspecs import KeySpec, KeyUse
 
 Handler = Callable[..., Any]
 Streak = Callable[[Any, list[list[bytes]], int], int]
@@ -33,6 +33,7 @@ EffectFinder = Callable[[Txn, Sequence[bytes], Any], Iterable[Sequence[bytes]]]
 """(txn, request, reply) -> the commands that give a replica what the request has written."""
 KeyFinder = Callable[[Sequence[bytes]], list[bytes]]
 KeyFlagsFinder = Callable[[Sequence[bytes]], str]
+KeyUsesFinder = Callable[[Sequence[bytes]], list[KeyUse]]
 H = TypeVar("H", bound=Handler)
 
 _TOKEN = re.compile(r"\[|\]|\.\.\.|<|>|\||[^\s\[\]<>|]+")
@@ -60,6 +61,8 @@ class Command:
         key_notes: str = "",
         key_flags_finder: KeyFlagsFinder | None = None,
         key_specs: tuple[KeySpec, ...] | None = None,
+        key_uses: KeyUsesFinder | None = None,
+        channels: str = "",
         traits: str = "",
         constant: bytes | None = None,
         streak: Streak | None = None,
@@ -99,6 +102,12 @@ class Command:
         self.key_finder = key_finder
         if key_finder is None and numkeys:
             self.key_finder = partial(numbered_keys, numkeys)
+        self.key_uses = key_uses
+        """Where its keys stand and what is done with each, where no specification tells."""
+        if key_uses is not None:
+            self.key_finder = partial(_used_keys, key_uses)
+        self.channels = channels
+        """Which arguments name channels of others: the `first`, all are `names`, or `patterns`."""
         self.takes_session = _first_parameter(handler) == "session"
         self.is_write = "write" in self.flags
         self.only_reads = "readonly" in self.flags and not self.takes_session
@@ -177,6 +186,21 @@ class Command:
         stop = last if last >= 0 else len(request) + last
         return list(request[first : stop + 1 : step])
 
+    def find_key_uses(self, request: Sequence[bytes]) -> list[KeyUse]:
+        """Where the keys of a request stand, and what it does with each, as Redis's ACL sees it.
+
+        Requires: its arity is right.
+        """
+        if self.key_uses is not None:
+            return self.key_uses(request)
+        found = keyspecs.find_uses(self.key_specs, request)
+        if found is None:
+            return keyspecs.find_loosely_numbered(self.key_specs, request)
+        if self.key_flags_finder is not None:
+            flags = self.key_flags_finder(request).split()
+            return [(at, flags) for at, _ in found]
+        return found
+
     def claim(self, request: Sequence[bytes]) -> Claim:
         """What a request touches; one that reads or writes keys and names none, everything."""
         keys = self.find_keys(request)
@@ -206,7 +230,8 @@ class CommandGroup:
         `categories` (ACL) from the flags, which add theirs to the named ones, and the group;
         `key_flags` from `write` ("RW access update") or its absence ("RO access"), for all keys,
         or with a comma for the first and for the others;
-        `key_specs` from the positions and `key_flags`.
+        `key_specs` from the positions and `key_flags`; `key_uses` where those cannot tell, and
+        then the `key_finder` follows from it.
         """
 
         def register(handler: H) -> H:
@@ -245,6 +270,13 @@ def _add(entry: Command) -> None:
         parent = TABLE[words[0]]
         assert words[1] not in parent.subcommands, entry.name
         parent.subcommands[words[1]] = entry
+
+
+def every_entry() -> Iterator[Command]:
+    """Commands and containers, each with its subcommands right behind it."""
+    for entry in TABLE.values():
+        yield entry
+        yield from entry.subcommands.values()
 
 
 def every_command() -> Iterator[Command]:
@@ -310,6 +342,10 @@ def numbered_keys(at: int, request: Sequence[bytes]) -> list[bytes]:
     if count is None or not 0 < count < len(request) - at:
         return []
     return list(request[at + 1 : at + 1 + count])
+
+
+def _used_keys(find: KeyUsesFinder, request: Sequence[bytes]) -> list[bytes]:
+    return [request[at] for at, _ in find(request)]
 
 
 def _key_positions(words: list[str], depth: int) -> tuple[int, int, int]:

@@ -35,8 +35,10 @@ _LOG = re.compile(r"(\d+)\.log")
 _TABLE = re.compile(r"(\d+)\.(?:ldb|sst)")
 _OWN = re.compile(r"CURRENT|MANIFEST-\d+|\d+\.(?:log|ldb|sst)")
 """Files without which there is no database, or not the same."""
-HARMLESS: Final = re.compile(rf"lost\+found|LOCK|LOG(?:\.old)?|{RESERVE}|.*\.(?:db)?tmp|damaged-.*")
-"""What may lie in a directory that is taken for an empty one."""
+HARMLESS: Final = re.compile(
+    rf"lost\+found|LOCK|LOG(?:\.old)?|{RESERVE}|.*\.(?:db)?tmp|damaged-.*|.*\.acl"
+)
+"""What may lie in a directory that is taken for an empty one; users are there before any data."""
 RECOVERED: Final = ("recovered", "recovered-in")
 """Where a recovery has what it could read: until the old files are gone, and from then on."""
 NEAR_TABLES: Final = 24

@@ -46,6 +46,10 @@ MODULE LIST
 ACL {WHOAMI|USERS|LIST|CAT|'foo}
 ACL GETUSER {'default|'nobody}
 ACL CAT 'nosuch
+ACL DELUSER 'nosuch
+ACL DRYRUN {'default|'nosuch} {GET key|SET key value|CONFIG GET 'x|'nosuch 'x}
+!ACL GENPASS {'0|'x|'5000}
+ACL {LOAD|SAVE}
 !SAVE ['foo]
 LOLWUT
 LOLWUT VERSION '5 '1 '1 '1

@@ -1,0 +1,60 @@
+"""What the server knows of a client, in a line: CLIENT LIST, and whoever names a client."""
+
+import time
+
+from stratakv.proxy.clients.session import (
+    FROM_MASTER,
+    MONITORING,
+    REPLICA,
+    SUBSCRIBED,
+    Session,
+)
+
+
+def client_line(session: Session, running: int) -> bytes:
+    """A line of CLIENT LIST; `running` is the size of the request that asks for it."""
+    connection, pubsub = session.connection, session.server.pubsub
+    now = time.monotonic()
+    unsent = connection.unsent
+    fields = {
+        "id": session.id,
+        "addr": connection.address,
+        "laddr": connection.local_address,
+        "fd": connection.descriptor,
+        "name": session.profile.name.decode("latin-1"),
+        "age": int(time.time() - session.created),
+        "idle": int(now - session.last_active),
+        "flags": _flags(session),
+        "db": session.txn.db.index,
+        "sub": pubsub.channels.count_of(session),
+        "psub": pubsub.patterns.count_of(session),
+        "ssub": pubsub.shard_channels.count_of(session),
+        "multi": -1 if session.transaction is None else len(session.transaction.queue),
+        "qbuf": connection.unparsed + running,
+        **dict.fromkeys(("qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl"), 0),
+        "oll": len(session.backlog),
+        "omem": unsent,
+        "tot-mem": unsent + connection.unparsed,
+        "events": "rw" if unsent else "r",
+        "cmd": session.last_command or "NULL",
+        "user": session.user.name.decode("latin-1"),
+        "redir": -1,
+        "resp": session.encoding.version,
+        "lib-name": session.library_name.decode("latin-1"),
+        "lib-ver": session.library_version.decode("latin-1"),
+    }
+    return " ".join(f"{name}={value}" for name, value in fields.items()).encode("latin-1")
+
+
+def _flags(session: Session) -> str:
+    flags = "O" if session.guards & MONITORING else ""
+    flags += "S" if session.guards & REPLICA else ""
+    flags += "M" if session.guards & FROM_MASTER else ""
+    flags += "P" if session.guards & SUBSCRIBED else ""
+    flags += "x" if session.transaction is not None else ""
+    flags += "b" if session.waiting else ""
+    flags += "c" if session.closing else ""
+    flags += "U" if session.connection.local_address.startswith("/") else ""
+    flags += "e" if session.profile.no_evict else ""
+    flags += "T" if session.profile.no_touch else ""
+    return flags or "N"

@@ -1,0 +1,104 @@
+"""Rights where commands run: refusals in Redis's words, noted for ACL LOG.
+
+Who is asked, and when: every command when it comes, also between MULTI and EXEC; those of a
+transaction once more when they run; those of scripts and functions as the user who called them.
+"""
+
+from functools import partial
+from typing import Final
+
+from stratakv import errors
+from stratakv.errors import CommandError
+from stratakv.proxy.access.checking import AUTH, CHANNEL, COMMAND, KEY, Denial, check
+from stratakv.proxy.access.denials import LUA, MULTI, TOP_LEVEL, Entry
+from stratakv.proxy.clients.session import RESTRICTED, Session
+from stratakv.proxy.observe.client_lines import client_line
+from stratakv.proxy.table.registry import Command
+from stratakv.proxy.wire.requests import Request
+
+STREAK_MOST: Final = 64
+"""Requests that are looked at ahead: as many as a streak serves at most."""
+_IN_EXEC: Final = {
+    COMMAND: b"no permission to execute the command or subcommand",
+    KEY: b"no permission to touch the specified keys",
+    CHANNEL: b"no permission to access one of the channels used as arguments",
+}
+_IN_SCRIPT: Final = {
+    COMMAND: b"can't run this command or subcommand",
+    KEY: b"can't access at least one of the keys mentioned in the command arguments",
+    CHANNEL: b"can't publish to the channel mentioned in the command",
+}
+
+
+def refusal(session: Session, entry: Command, request: Request) -> CommandError | None:
+    """Why a client may not send a request."""
+    context = TOP_LEVEL if session.transaction is None else MULTI
+    denial = _denied(session, entry, request, context)
+    if denial is None:
+        return None
+    if denial.reason == COMMAND:
+        return errors.no_permission(entry.name)
+    is_key = denial.reason == KEY
+    return CommandError(
+        errors.NO_PERMISSION_FOR_KEYS if is_key else errors.NO_PERMISSION_FOR_CHANNELS
+    )
+
+
+def allowed(session: Session, entry: Command, requests: list[Request], first: int) -> list[Request]:
+    """The requests of a pipeline from one on, as far as they are of one command and allowed.
+
+    Of the others nothing is noted: each is looked at once more when it is its turn.
+    """
+    user, word = session.user, requests[first][0]
+    most, least = entry.max_args, entry.min_args
+    if user.verdicts.get(entry):
+        return requests[first:]
+    found: list[Request] = []
+    for request in requests[first : first + STREAK_MOST]:
+        if not request or request[0] != word or not least <= len(request) <= most:
+            break
+        if check(user, entry, request) is not None:
+            break
+        found.append(request)
+    return found
+
+
+def refusal_in_exec(session: Session, entry: Command, request: Request) -> CommandError | None:
+    """Why a queued command may no longer run."""
+    denial = _denied(session, entry, request, MULTI)
+    if denial is None:
+        return None
+    return CommandError(errors.NO_LONGER_ALLOWED % _IN_EXEC[denial.reason])
+
+
+def refusal_in_script(session: Session, entry: Command, request: Request) -> CommandError | None:
+    """Why a script may not call a command for its user."""
+    denial = _denied(session, entry, request, LUA)
+    if denial is None:
+        return None
+    return CommandError(errors.SCRIPT_NO_PERMISSION % _IN_SCRIPT[denial.reason])
+
+
+def _denied(session: Session, entry: Command, request: Request, context: bytes) -> Denial | None:
+    if not session.guards & RESTRICTED:
+        return None
+    denial = check(session.user, entry, request)
+    if denial is not None:
+        what = entry.name.encode() if denial.reason == COMMAND else request[denial.at]
+        _note(session, Entry(denial.reason, context, what, session.user.name))
+    return denial
+
+
+def note_wrong_password(session: Session, user: bytes) -> None:
+    """A client did not know the password of a user."""
+    context = TOP_LEVEL if session.transaction is None else MULTI
+    _note(session, Entry(AUTH, context, session.request[0], user))
+
+
+def _note(session: Session, entry: Entry) -> None:
+    """For ACL LOG; within a unit when it has ended, since it may begin anew."""
+    note = partial(session.server.logins.log.add, entry, client_line(session, running=0))
+    if session.unit is None:
+        note()
+    else:
+        session.txn.when_applied(note)
