@@ -279,6 +279,12 @@ class Options:
         "whether clients must show a certificate",
         live=True,
     )
+    tls_auth_clients_user: str = option(
+        "off",
+        _one_of("off", "cn"),
+        "cn: a client is the user that its certificate names",
+        live=True,
+    )
     tls_protocols: str = option(
         "", PROTOCOLS, "neighbours among TLSv1.2 and TLSv1.3; empty takes both", live=True
     )

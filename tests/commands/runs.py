@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from stratakv.proxy.commands.streaks import STREAK_MOST
+from stratakv.proxy.run.rights import STREAK_MOST
 from tests.harness.wire import Arg
 
 Call = tuple[Arg, ...]

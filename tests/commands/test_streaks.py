@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from stratakv.proxy.run.rights import STREAK_MOST
+from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.table.registry import TABLE
 from tests.commands.runs import BEFORE, KEYS, Call, run_of_calls
 from tests.harness.effort import rounds

@@ -254,7 +254,7 @@ def test_nonsense_at_the_tls_port_harms_nobody(secured: Secured) -> None:
         ):
             with (
                 socket.create_connection(("127.0.0.1", secured.tls_port), HANG_S) as client,
-                suppress(ConnectionError),
+                suppress(OSError),
             ):
                 client.sendall(words)
                 client.shutdown(socket.SHUT_WR)
@@ -319,6 +319,29 @@ def test_redis_cli_and_redis_benchmark_speak_tls(strata: Secured) -> None:
     ):
         done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=True)
         assert expected in done.stdout
+
+
+def test_a_certificate_names_the_user(tmp_path: Path, files: Path) -> None:
+    strata = Secured("strata", tmp_path, files, "--tls-auth-clients-user", "CN")
+    assert strata.set("requirepass", "secret") == b"+OK\r\n"
+    with strata.connected() as client:  # there is no such user yet: it is nobody
+        client.sendall(b"ACL WHOAMI\r\n")
+        assert client.recv(100).startswith(b"-NOAUTH")
+    with strata.server.client() as admin:
+        admin.send("AUTH", "secret")
+        assert admin.send("ACL", "SETUSER", "client", "on", "+@read", "+acl|whoami", "~*").raw == (
+            b"+OK\r\n"
+        )
+        with strata.connected() as client:
+            client.sendall(b"ACL WHOAMI\r\n")
+            assert client.recv(100) == b"$6\r\nclient\r\n"
+            client.sendall(b"SET key value\r\n")
+            assert client.recv(100).startswith(b"-NOPERM")
+        admin.send("ACL", "SETUSER", "client", "off")
+        with strata.connected() as client:
+            client.sendall(b"PING\r\n")
+            assert client.recv(100).startswith(b"-NOAUTH")
+    strata.server.stop()
 
 
 def test_the_http_port_over_tls(tmp_path: Path, files: Path) -> None:

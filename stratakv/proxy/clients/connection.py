@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
+from stratakv.proxy.clients import tls
 from stratakv.proxy.clients.session import MUST_AUTHENTICATE, Session
 from stratakv.proxy.wire import encoding
 from stratakv.proxy.wire.requests import RequestParser
@@ -298,6 +299,11 @@ class Connection(asyncio.Protocol):
     def is_secure(self) -> bool:
         """Whether the client speaks TLS."""
         return self._transport.get_extra_info("sslcontext") is not None
+
+    @property
+    def certified_name(self) -> str:
+        """Whom the client's certificate names, if it has shown one that is believed."""
+        return tls.common_name(self._transport.get_extra_info("peercert"))
 
     @property
     def is_local(self) -> bool:

@@ -57,10 +57,16 @@ class Logins:
     # clients
 
     def welcome(self, session: "Session") -> None:
-        """A new client, or one after RESET, is the default user."""
-        session.user = self.users.default
-        session.is_authenticated = self.users.default.is_open
+        """A new client, or one after RESET, is the default user, or whom its certificate names."""
+        session.user = self._certified(session) or self.users.default
+        session.is_authenticated = session.user is not self.users.default or session.user.is_open
         self._mark(session)
+
+    def _certified(self, session: "Session") -> User | None:
+        if self._server.options.tls_auth_clients_user == "off":
+            return None
+        user = self.users.find(_as_bytes(session.connection.certified_name))
+        return user if user is not None and user.is_enabled else None
 
     def exempt(self, session: "Session") -> None:
         """A session that obeys a master may do everything."""
