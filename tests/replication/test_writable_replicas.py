@@ -85,7 +85,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [key for _, key, _ in times.take_due(9, 100)] == [b"%d" % n for n in range(10) if n != 5]
     times.note(0, b"x" * 51, 1)
     assert len(times) == 1
-    found = []
+    found: list[tuple[int, bytes, int]] = []
     while times.has_due(99_999):
         found += times.take_due(99_999, 100)
     assert found == [(0, b"5", 99_999)]
