@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
-from tests.replication.fleet import contents, follow, wait_in_step
+from tests.harness.waiting import wait_until
+from tests.replication.fleet import contents, follow, info, wait_in_step
 
 MANY = [str(number) for number in range(3000)]
 
@@ -54,3 +56,21 @@ def test_what_sort_stores_is_the_same_elsewhere(
         one.send("PING")
         wait_in_step(*two)
         assert contents(other) == contents(one)
+
+
+def test_debug_replicate_and_another_id(tmp_path: Path) -> None:
+    leader, follower = StrataServer(tmp_path / "a").start(), StrataServer(tmp_path / "b").start()
+    follow(follower, leader)
+    with leader.client() as one, follower.client() as other:
+        assert one.send("DEBUG", "REPLICATE", "SET", "there", "only").raw == b"+OK\r\n"
+        wait_until(lambda: other.send("GET", "there").raw == b"$4\r\nonly\r\n")
+        assert one.send("EXISTS", "there").frame.number == 0
+        before = info(one)["master_replid"]
+        assert one.send("DEBUG", "CHANGE-REPL-ID").raw == b"+OK\r\n"
+        assert info(one)["master_replid"] != before
+        one.send("CLIENT", "KILL", "TYPE", "replica")
+        wait_in_step(leader, follower)
+        assert info(one, "stats")["sync_full"] == "2"
+        assert other.send("EXISTS", "there").frame.number == 0
+    follower.stop()
+    leader.stop()

@@ -89,3 +89,17 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     while times.has_due(99_999):
         found += times.take_due(99_999, 100)
     assert found == [(0, b"5", 99_999)]
+
+
+def test_commands_of_the_master_that_fail_are_counted(clients: Three) -> None:
+    one, *both = clients
+    for client in both:
+        client.send("SET", "number", "none")
+    one.send("INCR", "number")
+    one.send("MULTI")
+    one.send("INCR", "number")
+    one.send("INCR", "other")
+    one.send("EXEC")
+    for client in both:
+        wait_until(lambda: client.send("EXISTS", "other").frame.number == 1)  # noqa: B023  # at once
+        assert info(client, "stats")["unexpected_error_replies"] == "2"

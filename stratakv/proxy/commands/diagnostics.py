@@ -343,6 +343,22 @@ def _sleep(session: Session, seconds: bytes) -> Reply:
     return OK
 
 
+def _change_id(session: Session) -> Reply:
+    """Go on under another id, which no replica knows that comes back."""
+    feed = session.server.replication.feed
+    if feed.is_open:
+        feed.rename()
+    return OK
+
+
+def _replicate(session: Session, *words: bytes) -> Reply:
+    """Send replicas a command that has not run here."""
+    txn = session.txn
+    if txn.keyspace.replicates:
+        txn.keyspace.on_effects([(txn.db.index, words)])
+    return OK
+
+
 def _set_active_expire(session: Session, value: bytes) -> Reply:
     session.server.housekeeper.active_expire = (parse_int(value) or 0) != 0
     return OK
@@ -428,8 +444,8 @@ _DEBUG: dict[bytes, tuple[_Debug, Sequence[int]]] = {
     b"ERROR": (_error, (1,)),
     b"PROTOCOL": (_protocol, (1,)),
     b"QUICKLIST-PACKED-THRESHOLD": (_no_op, (1,)),
-    b"CHANGE-REPL-ID": (_no_op, (0,)),
-    b"REPLICATE": (_no_op, range(1, 1024)),
+    b"CHANGE-REPL-ID": (_change_id, (0,)),
+    b"REPLICATE": (_replicate, range(1, 1024)),
     b"SET-DISABLE-DENY-SCRIPTS": (_allow_all_in_scripts, (1,)),
     b"REPLYBUFFER": (_no_op, (2,)),
     b"HELP": (_help, (0,)),

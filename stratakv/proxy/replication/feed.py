@@ -129,6 +129,10 @@ class Feed:
         """
         self.move(Position(fresh_id(), self.position.offset + 1))
 
+    def rename(self) -> None:
+        """Go on under another id, as if there had been none before."""
+        self.move(Position(fresh_id(), self._offset, database=self._database))
+
     def shift(self) -> None:
         """Go on with the same history under another id: who has the old one up to here may."""
         old = self.position
