@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from stratakv.proxy.access.selectors import READ, WRITE, Selector
-from stratakv.proxy.access.users import User
+from stratakv.proxy.access.users import User, Verdict
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 
@@ -36,9 +36,14 @@ def check(user: User, entry: Command, request: Request) -> Denial | None:
     """Why a user may not send a request, None if it may."""
     verdict = user.verdicts.get(entry)
     if verdict is None:
-        verdict = any(_is_free(selector, entry) for selector in user.selectors)
-        user.verdicts[entry] = verdict
-    if verdict:
+        verdict = user.verdicts[entry] = _judge(user, entry)
+    if verdict.is_free:
+        return None
+    if (
+        verdict.key_at
+        and verdict.key_at < len(request) <= verdict.most_args
+        and verdict.matches(request[verdict.key_at])
+    ):
         return None
     worst = Denial(COMMAND, 0)
     wanted = wanted_keys(entry, request)
@@ -57,6 +62,28 @@ def may_read_all_keys(user: User, entry: Command, request: Request) -> bool:
         selector.reads_everything() and _check(selector, entry, request, wanted) is None
         for selector in user.selectors
     )
+
+
+def _judge(user: User, entry: Command) -> Verdict:
+    """What can be known of a command before its arguments are."""
+    is_free = any(_is_free(selector, entry) for selector in user.selectors)
+    able = [selector for selector in user.selectors if selector.grants(entry)]
+    wanted = _short_keys(entry) if able and not entry.channels else ()
+    if is_free or len(wanted) != 1:
+        return Verdict(is_free=is_free, key_at=0, most_args=0, matches=bool)
+    at, permissions = wanted[0]
+    most = entry.max_args if _fixed_keys(entry) is not None else entry.min_args
+    return Verdict(is_free=False, key_at=at, most_args=most, matches=able[0].matcher(permissions))
+
+
+def _short_keys(entry: Command) -> Wanted:
+    """The keys of a request with the least arguments, where these do not say where they are."""
+    if entry.key_uses is not None or any(
+        spec.find != "range" or spec.keyword for spec in entry.key_specs
+    ):
+        return ()
+    request = [b""] * entry.min_args
+    return [(at, _permissions(flags)) for at, flags in entry.find_key_uses(request)]
 
 
 def _is_free(selector: Selector, entry: Command) -> bool:

@@ -135,12 +135,18 @@ class Selector:
         self._matchers = {}
 
     def allows_key(self, key: bytes, permissions: int) -> bool:
-        """Whether one pattern allows all of that with a key. Requires: not all are allowed."""
+        """Whether one pattern allows all of that with a key."""
+        return self.matcher(permissions)(key)
+
+    def matcher(self, permissions: int) -> Callable[[bytes], bool]:
+        """What tells whether one pattern allows all of that with a key."""
+        if self.all_keys:
+            return _always
         matches = self._matchers.get(permissions)
         if matches is None:
             patterns = [one for one, may in self.keys.items() if may & permissions == permissions]
             matches = self._matchers[permissions] = _any_of(patterns)
-        return matches(key)
+        return matches
 
     def reads_everything(self) -> bool:
         """Whether any key may be read."""
@@ -168,6 +174,10 @@ def allows_channel(patterns: Iterable[bytes], name: bytes, *, is_pattern: bool) 
     if is_pattern:
         return name.partition(b"\0")[0] in patterns
     return any(compile_glob(pattern)(name) for pattern in patterns)
+
+
+def _always(_key: bytes) -> bool:
+    return True
 
 
 def _any_of(patterns: list[bytes]) -> Callable[[bytes], bool]:

@@ -1,6 +1,6 @@
 """A user, and all of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from stratakv.proxy.access import passwords
@@ -8,6 +8,24 @@ from stratakv.proxy.access.selectors import Selector
 from stratakv.proxy.table.registry import Command
 
 DEFAULT: Final = b"default"
+
+
+class Verdict:
+    """What a user may do with a command, found out when it is first used."""
+
+    __slots__ = ("is_free", "key_at", "matches", "most_args")
+
+    def __init__(
+        self, *, is_free: bool, key_at: int, most_args: int, matches: Callable[[bytes], bool]
+    ) -> None:
+        self.is_free = is_free
+        """Whatever its keys and channels are, it may be run."""
+        self.key_at = key_at
+        """Else, where the one key of a short request stands; 0 if there is no telling."""
+        self.most_args = most_args
+        """How long a request may be to be a short one."""
+        self.matches = matches
+        """Whether a short request with that key is allowed; if not, another selector may do."""
 
 
 class User:
@@ -37,8 +55,8 @@ class User:
 
     def forget_verdicts(self) -> None:
         """The rights have changed: what was known of single commands no longer holds."""
-        self.verdicts: dict[Command, bool] = {}
-        """Whether a command may be run whatever its keys and channels are; see checking.py."""
+        self.verdicts: dict[Command, Verdict] = {}
+        """What is known of the commands that it has used; see checking.py."""
 
     @property
     def root(self) -> Selector:

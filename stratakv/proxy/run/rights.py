@@ -31,11 +31,11 @@ _IN_SCRIPT: Final = {
 
 
 def refusal(session: Session, entry: Command, request: Request) -> CommandError | None:
-    """Why a client may not send a request."""
-    context = TOP_LEVEL if session.transaction is None else MULTI
-    denial = _denied(session, entry, request, context)
-    if denial is None:
+    """Why a client may not send a request. Requires: it is restricted."""
+    if check(session.user, entry, request) is None:
         return None
+    denial = _denied(session, entry, request, TOP_LEVEL if session.transaction is None else MULTI)
+    assert denial is not None
     if denial.reason == COMMAND:
         return errors.no_permission(entry.name)
     is_key = denial.reason == KEY
@@ -45,19 +45,21 @@ def refusal(session: Session, entry: Command, request: Request) -> CommandError 
 
 
 def allowed(session: Session, entry: Command, requests: list[Request], first: int) -> list[Request]:
-    """The requests of a pipeline from one on, as far as they are of one command and allowed.
+    """The requests of a pipeline from one on that its streak may serve: the first is allowed, and
+    so are those of the same form that follow at once.
 
     Of the others nothing is noted: each is looked at once more when it is its turn.
     """
-    user, word = session.user, requests[first][0]
-    most, least = entry.max_args, entry.min_args
-    if user.verdicts.get(entry):
+    verdict = session.user.verdicts[entry]
+    if verdict.is_free:
         return requests[first:]
-    found: list[Request] = []
-    for request in requests[first : first + STREAK_MOST]:
-        if not request or request[0] != word or not least <= len(request) <= most:
-            break
-        if check(user, entry, request) is not None:
+    at, matches = verdict.key_at, verdict.matches
+    word, count = requests[first][0], len(requests[first])
+    if not at < count <= verdict.most_args:
+        return requests[first : first + 1]
+    found = [requests[first]]
+    for request in requests[first + 1 : first + STREAK_MOST]:
+        if len(request) != count or request[0] != word or not matches(request[at]):
             break
         found.append(request)
     return found
