@@ -22,8 +22,10 @@ async def mutate(calls: Calls, row: bytes, request: bytes) -> bool:
     except DecodeError as error:
         raise Lost(f"{region.server} has answered nonsense", was_sent=True) from error
     if not outcome.HasField("processed"):
-        raise Unsupported(
+        ignored = Unsupported(
             f"the HBase at {region.server} ignores conditions on writes of several rows: "
             "StrataKV needs HBase 2.5 or newer"
         )
+        ignored.is_in_doubt = True
+        raise ignored
     return outcome.processed

@@ -35,7 +35,13 @@ class Page:
         return self.start >= self.stop
 
     def add(self, row: bytes, value: bytes) -> None:
-        """A row was read: what is left begins behind it."""
+        """A row was read: what is left begins behind it. One that is not of the range is left out.
+
+        A reverse scan of HBase 2.6 may give a row of the wrong side of its start, and too young a
+        value, if cells that it must not see are first in a file.
+        """
+        if not self.start <= row < self.stop:
+            return
         self.rows.append((row, value))
         self.size += len(row) + len(value)
         if self.reverse:
@@ -79,8 +85,7 @@ class Scans:
             try:
                 region = await self._region(page)
                 await self._read_region(page, region, most, keys_only)
-                if (page.start, page.stop) == before:
-                    raise Lost(f"{region.server} neither answers with rows nor ends")
+                _check_progress(page, before, region)
             except HBaseError as error:
                 await tries.after(error)
         self._count(page)
@@ -95,7 +100,9 @@ class Scans:
         """
         most = self._most(limit)
         while self._wants_more(page, most):
+            before = (page.start, page.stop)
             await self._read_region(page, region, most, keys_only, read_point)
+            _check_progress(page, before, region)
         self._count(page)
 
     def _most(self, limit: int | None) -> int:
@@ -124,7 +131,7 @@ class Scans:
         scanner, asked = answer.scanner_id, 0
         while True:
             for result in answer.results:
-                if result.cell:
+                if result.cell and len(page.rows) < most:
                     page.add(result.cell[0].row, result.cell[0].value)
             if not answer.more_results_in_region:
                 if len(page.rows) < most:
@@ -142,8 +149,9 @@ class Scans:
         self, page: Page, region: Region, rows: int, keys_only: bool, read_point: int
     ) -> pb.ScanResponse:
         stop = page.stop
-        if page.reverse and region.end:
-            stop = min(stop, region.end)
+        if page.reverse:
+            stop = min(stop, region.end) if region.end else stop
+            rows += 1  # for one that is not of the range
         wanted = scan(
             page.start,
             stop,
@@ -177,6 +185,12 @@ class Scans:
 
     async def _close(self, region: Region, scanner: int) -> None:
         await close_scanner(self._calls, region, scanner)
+
+
+def _check_progress(page: Page, before: tuple[bytes, bytes], region: Region) -> None:
+    """Nobody waits for a server that answers without end."""
+    if (page.start, page.stop) == before:
+        raise Lost(f"{region.server} neither answers with rows nor ends")
 
 
 async def close_scanner(calls: Calls, region: Region, scanner: int) -> None:

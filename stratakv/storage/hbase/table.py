@@ -37,13 +37,18 @@ class Table:
     """A table by name, seen from its master."""
 
     def __init__(self, calls: Calls, servers: Servers, zookeeper: ZooKeeper, groups: int) -> None:
-        if not 1 <= groups <= MOST_GROUPS:
-            raise ValueError(f"1 to {MOST_GROUPS} groups, not {groups}")
+        self.check_groups(groups)
         self.groups = groups
         self._calls = calls
         self._servers = servers
         self._zookeeper = zookeeper
         self._name = calls.regions.table
+
+    @staticmethod
+    def check_groups(groups: int) -> None:
+        """Raises ValueError."""
+        if not 1 <= groups <= MOST_GROUPS:
+            raise ValueError(f"1 to {MOST_GROUPS} groups, not {groups}")
 
     async def ensure(self) -> None:
         """See that the table is there and as it should be; raises `Unsupported`."""
