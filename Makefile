@@ -130,7 +130,7 @@ $(DEV)/.installed: $(STAMPED)
 	@touch $@
 
 $(DEV)/.installed-test: $(STAMPED) constraints.txt
-	@$(PINNED) python $(DEV) --editable '.[test,examples]'
+	@$(PINNED) python $(DEV) --editable '.[test,examples,hbase]'
 	@touch $@ $(DEV)/.installed
 
 $(DEV)/.installed-bench: $(STAMPED)
