@@ -28,10 +28,13 @@ class Admin:
         await self._ask(self._server.server_port, "AdminService", "FlushRegion", region)
 
     async def compact(self, region: bytes) -> None:
-        """Rewrite all files of a region; returns when there is one."""
-        port = self._server.server_port
+        """Rewrite all files of a region; returns when the new one is there.
+
+        The old ones stay until nobody can be reading them.
+        """
+        port, before = self._server.server_port, self._files(region)
         await self._ask(port, "AdminService", "CompactRegion", region, SECOND_FIELD_IS_TRUE)
-        await loop_until(lambda: len(self._files(region)) == 1, lambda: self._files(region))
+        await loop_until(lambda: self._files(region) - before, "no compaction")
 
     async def close(self, region: bytes) -> None:
         await self._ask(self._server.master_port, "MasterService", "UnassignRegion", region)
@@ -39,10 +42,10 @@ class Admin:
     async def open(self, region: bytes) -> None:
         await self._ask(self._server.master_port, "MasterService", "AssignRegion", region)
 
-    def _files(self, region: bytes) -> list[Path]:
+    def _files(self, region: bytes) -> set[Path]:
         encoded = region.decode("latin-1").rstrip(".").rpartition(".")[2]
         family = self._server.dir / "data" / "data" / "default" / self._table / encoded / "d"
-        return [path for path in family.glob("*") if not path.name.startswith(".")]
+        return {path for path in family.glob("*") if not path.name.startswith(".")}
 
     async def _ask(
         self, port: int, service: str, method: str, region: bytes, more: bytes = b""

@@ -10,11 +10,15 @@ import pytest
 
 from stratakv.storage.hbase.client import HBase
 from stratakv.storage.hbase.groups import Group
+from stratakv.storage.hbase.limits import Limits
 from tests.harness.hbase import HBaseServer, lacking
+from tests.harness.waiting import HANG_S
 
 GROUPS = 40
-LEASE_SECONDS = 8
-"""Of scanners: short, so that a snapshot without renewals ends while a test waits."""
+LEASE_SECONDS = 20
+"""Of scanners: so short that a test can wait for its end, and longer than a busy machine pauses."""
+PATIENT = Limits(call_seconds=HANG_S / 4, patience_seconds=HANG_S)
+"""On a machine that is busy with other work, a late answer is none that is missing."""
 _numbers = count()
 
 
@@ -35,7 +39,7 @@ def start_hbase(directory: Path) -> HBaseServer:
 
 @pytest.fixture
 async def client(hbase_server: HBaseServer) -> AsyncIterator[HBase]:
-    opened = HBase(hbase_server.address, "strata", groups=GROUPS)
+    opened = HBase(hbase_server.address, "strata", groups=GROUPS, limits=PATIENT)
     await opened.open()
     yield opened
     await opened.close()

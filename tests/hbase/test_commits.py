@@ -12,6 +12,7 @@ from stratakv.storage.hbase.groups import Group
 from stratakv.storage.hbase.limits import MAX_ROW_BYTES
 from stratakv.storage.hbase.requests import DURABILITIES, Durability
 from tests.harness.hbase import HBaseServer
+from tests.hbase.conftest import GROUPS
 from tests.hbase.owners import Owner
 
 pytestmark = pytest.mark.hbase
@@ -105,7 +106,7 @@ async def test_a_group_is_taken_from_an_owner_who_never_stops_writing(
 
 async def test_rows_of_two_groups_are_refused_as_a_whole(client: HBase, group: Group) -> None:
     owner = await Owner(client, group).take()
-    other = Group((group.number + 1) % 40)
+    other = Group((group.number + 1) % GROUPS)
     with pytest.raises(HBaseError, match="out of range"):
         await client.commit(
             group, owner.epoch, 1, {group.row(b"a"): b"torn", other.row(b"a"): b"torn"}
@@ -167,7 +168,7 @@ async def test_every_durability_is_obeyed_or_stronger(
     hbase_server: HBaseServer, group: Group, name: str
 ) -> None:
     assert DURABILITIES[name] >= Durability.LOGGED
-    client = HBase(hbase_server.address, "strata", groups=40, durability=DURABILITIES[name])
+    client = HBase(hbase_server.address, "strata", groups=GROUPS, durability=DURABILITIES[name])
     await client.open()
     owner = await Owner(client, group).take()
     await owner.write({b"a": name.encode()})

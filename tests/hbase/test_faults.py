@@ -20,13 +20,14 @@ from tests.harness.effort import rounds
 from tests.harness.hbase import HBaseServer
 from tests.harness.waiting import HANG_S, loop_until
 from tests.hbase.admin import Admin
-from tests.hbase.conftest import start_hbase
+from tests.hbase.conftest import GROUPS, PATIENT, start_hbase
 from tests.hbase.owners import Owner
 
 pytestmark = [pytest.mark.hbase, pytest.mark.effort]
 
-PATIENT = Limits(call_seconds=10.0, patience_seconds=HANG_S)
-GROUPS = 4
+BRISK = Limits(call_seconds=10.0, patience_seconds=HANG_S)
+"""A server that was killed is silent: the calls that it had are asked of the next one."""
+LEDGERS = 4
 
 
 class Ledger:
@@ -68,7 +69,7 @@ async def mortal(tmp_path: Path) -> AsyncIterator[HBaseServer]:
 
 
 async def ledgers_on(client: HBase) -> tuple[list[Ledger], list[asyncio.Task[None]]]:
-    owners = [await Owner(client, Group(number)).take() for number in range(GROUPS)]
+    owners = [await Owner(client, Group(number)).take() for number in range(LEDGERS)]
     ledgers = [Ledger(owner) for owner in owners]
     return ledgers, [asyncio.create_task(ledger.write_on()) for ledger in ledgers]
 
@@ -92,7 +93,7 @@ async def progress(ledgers: list[Ledger], turns: int) -> None:
 
 
 async def test_nothing_acknowledged_is_lost_by_kills_of_hbase(mortal: HBaseServer) -> None:
-    client = HBase(mortal.address, "ledger", groups=GROUPS, limits=PATIENT)
+    client = HBase(mortal.address, "ledger", groups=LEDGERS, limits=BRISK)
     await client.open()
     ledgers, tasks = await ledgers_on(client)
     for _ in range(rounds(10)):
@@ -110,7 +111,7 @@ async def test_nothing_acknowledged_is_lost_by_kills_of_hbase(mortal: HBaseServe
 async def test_commits_and_reads_go_on_while_regions_go_and_come(
     hbase_server: HBaseServer,
 ) -> None:
-    client = HBase(hbase_server.address, "wandering", groups=GROUPS, limits=PATIENT)
+    client = HBase(hbase_server.address, "wandering", groups=LEDGERS, limits=BRISK)
     await client.open()
     ledgers, tasks = await ledgers_on(client)
     await progress(ledgers, 3)
@@ -135,7 +136,10 @@ async def test_owners_that_take_a_group_from_each_other_lose_nothing(
     hbase_server: HBaseServer, group: Group
 ) -> None:
     """Each adds ones to what it has read: a lost or a stale write would leave a number out."""
-    clients = [await HBase(hbase_server.address, "strata", groups=40).open() for _ in range(3)]
+    clients = [
+        await HBase(hbase_server.address, "strata", groups=GROUPS, limits=PATIENT).open()
+        for _ in range(3)
+    ]
     added = 0
 
     async def add(client: HBase, name: bytes) -> None:

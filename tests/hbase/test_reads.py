@@ -11,6 +11,7 @@ from stratakv.storage.hbase.groups import Group
 from stratakv.storage.hbase.limits import Limits
 from tests.harness.effort import rounds
 from tests.harness.hbase import HBaseServer
+from tests.hbase.conftest import GROUPS as ALL_GROUPS
 from tests.hbase.owners import Owner
 
 pytestmark = pytest.mark.hbase
@@ -50,7 +51,7 @@ async def test_rows_of_many_groups_take_one_call_to_each_server(
 ) -> None:
     owner = await Owner(client, group).take()
     await owner.write({b"here": b"1"})
-    wanted = [Group(number).row(b"here") for number in range(40)]
+    wanted = [Group(number).row(b"here") for number in range(ALL_GROUPS)]
     before = client.counters.calls
     found = await client.get_many(wanted)
     assert found[group.number] == b"1"

@@ -12,7 +12,7 @@ from stratakv.storage.hbase import messages_pb2 as pb
 from stratakv.storage.hbase.calls import Calls
 from stratakv.storage.hbase.commits import Commits
 from stratakv.storage.hbase.counters import Counters
-from stratakv.storage.hbase.errors import Fenced, GaveUp, RemoteError, Unsupported
+from stratakv.storage.hbase.errors import Fenced, GaveUp, RemoteError, SnapshotGone, Unsupported
 from stratakv.storage.hbase.fences import Fences, encode_place
 from stratakv.storage.hbase.gets import Gets
 from stratakv.storage.hbase.groups import FENCE, OWNER, Group
@@ -21,6 +21,7 @@ from stratakv.storage.hbase.locations import Region, Regions
 from stratakv.storage.hbase.requests import Durability, region_by_name
 from stratakv.storage.hbase.scans import Scans
 from stratakv.storage.hbase.servers import Server, Servers
+from stratakv.storage.hbase.snapshots import open_snapshot
 from stratakv.storage.hbase.table import probe
 from stratakv.storage.hbase.zookeeper import ZooKeeper, parse_address
 from tests.hbase.fake import Asked, FakeServer
@@ -236,3 +237,52 @@ async def test_a_scan_goes_on_after_heartbeats_and_early_stops() -> None:
         assert [row for row, _ in page.rows] == [b"a", b"b", b"c"]
         assert page.is_last
         assert calls.counters.calls == len(parts)
+
+
+def opened_scanner(asked: Asked) -> None:
+    asked.answer(pb.ScanResponse(scanner_id=7, ttl=60_000_000, mvcc_read_point=5))
+
+
+def one_row(asked: Asked) -> None:
+    request = pb.ScanRequest.FromString(asked.body)
+    assert request.scan.mvcc_read_point == 5
+    results = [pb.Result(cell=[pb.Cell(row=GROUP.row(b"a"), value=b"1")])]
+    asked.answer(pb.ScanResponse(results=results, more_results_in_region=False))
+
+
+def renewed(asked: Asked) -> None:
+    request = pb.ScanRequest.FromString(asked.body)
+    assert (request.renew, request.scanner_id) == (True, 7)
+    asked.answer(pb.ScanResponse())
+
+
+async def test_a_snapshot_waits_for_a_server_that_has_too_much_to_do() -> None:
+    busy = refuse("RegionTooBusyException")
+    async with calls_to(opened_scanner, busy, one_row, busy, renewed) as calls:
+        snapshot = await open_snapshot(calls, Scans(calls), GROUP)
+        assert await snapshot.get_many([GROUP.row(b"a")]) == [b"1"]
+        assert calls.counters.too_busy == 2
+        await snapshot.close()
+
+
+@pytest.mark.parametrize(
+    "trouble", [refuse("NotServingRegionException"), refuse("UnknownScannerException"), hang_up]
+)
+async def test_what_was_read_does_not_count_if_the_scanner_is_gone_afterwards(
+    trouble: Callable[[Asked], None],
+) -> None:
+    async with calls_to(opened_scanner, one_row, trouble) as calls:
+        snapshot = await open_snapshot(calls, Scans(calls), GROUP)
+        with pytest.raises(SnapshotGone):
+            await snapshot.get_many([GROUP.row(b"a")])
+        await snapshot.close()
+        assert calls.counters.snapshots_gone == 1
+
+
+async def test_an_hbase_without_read_points_is_refused() -> None:
+    def old(asked: Asked) -> None:
+        asked.answer(pb.ScanResponse(scanner_id=7, ttl=60_000))
+
+    async with calls_to(old) as calls:
+        with pytest.raises(Unsupported, match="read points"):
+            await open_snapshot(calls, Scans(calls), GROUP)

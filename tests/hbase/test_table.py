@@ -16,6 +16,7 @@ from stratakv.storage.hbase.wire import connect
 from tests.harness.hbase import HBaseServer
 from tests.harness.servers import free_port
 from tests.harness.waiting import HANG_S
+from tests.hbase.conftest import GROUPS
 from tests.hbase.owners import Owner
 
 HASTE = Limits(call_seconds=0.5, patience_seconds=1.0)
@@ -40,7 +41,7 @@ async def test_another_number_of_groups_is_refused(
     client: HBase, hbase_server: HBaseServer
 ) -> None:
     other = HBase(hbase_server.address, "strata", groups=7)
-    with pytest.raises(Unsupported, match="made for 40 groups, not 7"):
+    with pytest.raises(Unsupported, match=f"made for {GROUPS} groups, not 7"):
         await other.open()
     await other.close()
 

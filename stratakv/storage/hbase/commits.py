@@ -37,8 +37,9 @@ class Commits:
 
         `turn` is one more than that of the last commit of this epoch. Raises `TooLarge` before
         anything is sent, `Fenced` if the group belongs to somebody else, and others where it cannot
-        be known in time whether HBase has done it: `is_in_doubt` says so, and it must then not be
-        acknowledged, nor the next turn begun before the fence was read.
+        be known in time whether HBase has done it: `is_in_doubt` says so. It must then not be
+        acknowledged, and the group be taken anew (`Fences.raise_epoch`) before anything more is
+        written to it or read of it: only then nothing of the old epoch can still be done.
 
         Requires: no row is in both, and no other commit of the group is under way.
         """

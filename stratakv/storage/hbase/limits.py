@@ -25,6 +25,8 @@ class Limits:
     page_rows: int = 1_000
     gets: int = 1_000
     """Rows of one Multi."""
+    parallel_scans: int = 64
+    """Of single rows of a snapshot: HBase has no call for many of them."""
     frame_bytes: int = 256 << 20
     """An answer that claims to be longer is no answer."""
     unsent_bytes: int = 32 << 20

@@ -10,7 +10,7 @@ the region stays where it is.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from stratakv.storage.hbase import messages_pb2 as pb
 from stratakv.storage.hbase.calls import Calls
@@ -64,30 +64,36 @@ class Snapshot:
     async def _read(
         self, pages: Sequence[Page], limit: int | None, *, keys_only: bool = False
     ) -> None:
-        for page in pages:
-            assert self._region.has(page.start), "a snapshot is of one group"
-        try:
-            await asyncio.gather(
-                *(
-                    self._scans.page_at(
-                        self._region, self._read_point, page, limit, keys_only=keys_only
-                    )
-                    for page in pages
-                )
-            )
-        except HBaseError as error:
-            raise self._end(error) from error
+        """Fill pages, some at a time, and see that it was this view that they show."""
+        at_once = self._calls.limits.parallel_scans
+        for first in range(0, len(pages), at_once):
+            some = pages[first : first + at_once]
+            await asyncio.gather(*(self._fill(page, limit, keys_only) for page in some))
         await self._renew()
+
+    async def _fill(self, page: Page, limit: int | None, keys_only: bool) -> None:
+        assert self._region.has(page.start), "a snapshot is of one group"
+        await self._unless_gone(
+            lambda: self._scans.page_at(
+                self._region, self._read_point, page, limit, keys_only=keys_only
+            )
+        )
 
     async def _renew(self) -> None:
         """See that the scanner is still there, and has its time again."""
-        if self._gone is not None or self._is_closed:
-            raise self._gone or SnapshotGone(f"the snapshot of {self.group} is closed")
         request = pb.ScanRequest(scanner_id=self._scanner, renew=True)
-        tries = self._calls.tries("renewal of a snapshot")
+        await self._unless_gone(
+            lambda: self._calls.once(self._region, "Scan", request, pb.ScanResponse)
+        )
+
+    async def _unless_gone(self, attempt: Callable[[], Awaitable[object]]) -> None:
+        """Try it; a server that has too much to do is waited for, all else ends the view."""
+        tries = self._calls.tries(f"a snapshot of {self.group}")
         while True:
+            if self._gone is not None or self._is_closed:
+                raise self._gone or SnapshotGone(f"the snapshot of {self.group} is closed")
             try:
-                await self._calls.once(self._region, "Scan", request, pb.ScanResponse)
+                await attempt()
             except HBaseError as error:
                 if error.kind is not Kind.BUSY:
                     raise self._end(error) from error
