@@ -9,14 +9,15 @@ import pytest
 from stratakv.storage.hbase import messages_pb2 as pb
 from stratakv.storage.hbase.client import HBase
 from stratakv.storage.hbase.counters import Counters
-from stratakv.storage.hbase.errors import GaveUp, Unsupported
+from stratakv.storage.hbase.errors import GaveUp, NoTable, Unsupported
 from stratakv.storage.hbase.groups import Group
 from stratakv.storage.hbase.limits import Limits
 from stratakv.storage.hbase.wire import connect
 from tests.harness.hbase import HBaseServer
 from tests.harness.servers import free_port
-from tests.harness.waiting import HANG_S
-from tests.hbase.conftest import GROUPS
+from tests.harness.waiting import HANG_S, loop_until
+from tests.hbase.admin import Admin
+from tests.hbase.conftest import GROUPS, PATIENT
 from tests.hbase.owners import Owner
 
 HASTE = Limits(call_seconds=0.5, patience_seconds=1.0)
@@ -70,6 +71,34 @@ async def _until_there(client: HBase) -> None:
         if schema is not None:
             break
     await client.open()
+
+
+@pytest.mark.hbase
+async def test_a_table_whose_regions_are_all_closed_is_waited_for(
+    hbase_server: HBaseServer,
+) -> None:
+    maker = await HBase(hbase_server.address, "closed", groups=1, limits=PATIENT).open()
+    owner = await Owner(maker, Group(0)).take()
+    await owner.write({b"row": b"value"})
+    region = (await maker._calls.regions.find(b"")).name
+    admin = Admin(hbase_server, "closed")
+    await admin.close(region)
+    client = HBase(hbase_server.address, "closed", groups=1, limits=PATIENT)
+    reading = asyncio.create_task(client.get_many([Group(0).row(b"row")]))
+    await loop_until(lambda: client.counters.retries or reading.done())
+    assert not reading.done()
+    await admin.open(region)
+    assert await reading == [b"value"]
+    await maker.close()
+    await client.close()
+
+
+@pytest.mark.hbase
+async def test_a_table_that_is_not_there_is_not_waited_for(hbase_server: HBaseServer) -> None:
+    client = HBase(hbase_server.address, "nowhere", groups=1, limits=PATIENT)
+    with pytest.raises(NoTable, match="no table nowhere"):
+        await client.get_many([Group(0).row(b"row")])
+    await client.close()
 
 
 @pytest.mark.hbase

@@ -94,15 +94,16 @@ class Regions:
         self._known[region.start] = region
 
     async def load(self) -> list[Region]:
-        """All regions, in order, as the meta table has them now: those that are served."""
-        start, stop = self.table + b",,", self.table + b" ,,"
-        found: list[Region] = []
-        while True:
-            answer = await self._ask_meta(meta_scan(start, stop, reverse=False, rows=PAGE))
-            found += [region for region in map(_region, answer.results) if region is not None]
-            if not answer.results or not answer.more_results_in_region:
-                break
-            start = answer.results[-1].cell[0].row
+        """All regions that are served, in order, as the meta table has them now.
+
+        Raises `NoTable`, and `NoRegion` if none is served.
+        """
+        rows = await self._meta_rows()
+        if not rows:
+            raise NoTable(f"HBase has no table {self.table.decode()}")
+        found = [region for region in map(_region, rows) if region is not None]
+        if not found:
+            raise NoRegion(f"no region of table {self.table.decode()} is served now")
         for region in found:
             self.remember(region)
         return found
@@ -124,7 +125,7 @@ class Regions:
     async def _look_up(self, row: bytes) -> Region:
         async with self._looking:
             if not self._known:
-                await self._load_some()
+                await self.load()
             found = self._cached(row)
             if found is None:
                 found = await self._nearest(row + b"," + AFTER_ALL_IDS)
@@ -135,7 +136,7 @@ class Regions:
     async def _look_up_before(self, row: bytes) -> Region:
         async with self._looking:
             if not self._known:
-                await self._load_some()
+                await self.load()
             found = self._cached_before(row)
             if found is None:
                 found = await self._nearest(row + b",")
@@ -143,9 +144,16 @@ class Regions:
                 raise NoRegion(f"no server has the region before row {row[:32]!r} now")
             return found
 
-    async def _load_some(self) -> None:
-        if not await self.load():
-            raise NoTable(f"HBase has no table {self.table.decode()}, or serves no part of it now")
+    async def _meta_rows(self) -> list[pb.Result]:
+        """What the meta table has of the regions."""
+        start, stop = self.table + b",,", self.table + b" ,,"
+        rows: list[pb.Result] = []
+        while True:
+            answer = await self._ask_meta(meta_scan(start, stop, reverse=False, rows=PAGE))
+            rows += answer.results
+            if not answer.results or not answer.more_results_in_region:
+                return rows
+            start = answer.results[-1].cell[0].row
 
     async def _nearest(self, name: bytes) -> Region:
         """The last region that is named before this."""

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from stratakv.storage.hbase import messages_pb2 as pb
 from stratakv.storage.hbase.calls import Calls
-from stratakv.storage.hbase.errors import HBaseError, NoRegion, RemoteError, Unsupported
+from stratakv.storage.hbase.errors import HBaseError, NoRegion, NoTable, RemoteError, Unsupported
 from stratakv.storage.hbase.groups import FAMILY, MOST_GROUPS, VALUE, Group, split_keys, timestamp
 from stratakv.storage.hbase.locations import Region
 from stratakv.storage.hbase.mutations import mutate
@@ -127,7 +127,10 @@ class Table:
 
     async def _all_regions(self) -> list[Region]:
         """The regions, once each group has one that is served; raises `NoRegion`."""
-        regions = await self._calls.regions.load()
+        try:
+            regions = await self._calls.regions.load()
+        except NoTable as error:  # the master has it, so it is being made
+            raise NoRegion(str(error)) from error
         for number in range(self.groups):
             rows = Group(number).prefix
             if not any(region.has(rows) for region in regions):
