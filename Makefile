@@ -20,8 +20,8 @@ USERS := STRATAKV_PYTHON=$(abspath $(VENV))/bin/python
 INSTALLED := $(VENV)/.installed$(STRATAKV_COMPILE)
 
 .DEFAULT_GOAL := check
-.PHONY: check run test test-quick test-all test-applications test-full coverage
-.PHONY: lint types format docs examples bench bench-check wheel image clean
+.PHONY: check run test test-quick test-all test-applications test-full test-hbase coverage
+.PHONY: lint types format docs examples bench bench-check messages wheel image clean
 .PHONY: run-plain test-plain bench-plain
 
 check: lint types test
@@ -30,7 +30,7 @@ run: $(INSTALLED)
 	@env -u STRATAKV_COMPILE $(VENV)/bin/stratakv serve $(RUN_FLAGS)
 
 test: $(INSTALLED) $(DEV)/.installed-test redis-server
-	$(USERS) $(PYTEST) -m "not application and not browser and not full" $(PYTEST_FLAGS)
+	$(USERS) $(PYTEST) -m "not application and not browser and not full and not hbase" $(PYTEST_FLAGS)
 
 # While editing: less than a minute.
 test-quick: $(DEV)/.installed-test redis-server
@@ -42,21 +42,26 @@ test-all:
 	$(MAKE) test
 	$(MAKE) test-applications
 	$(MAKE) test-plain
+	$(MAKE) test-hbase
 	$(MAKE) test-full
 
 # Other people's programs on StrataKV, and the page of examples/flume_metrics in a browser.
 test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 	$(USERS) $(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
 
+# The client of HBase, on a real one; where that cannot be had, most of it is skipped.
+test-hbase: $(DEV)/.installed-test hbase
+	$(BIN)/pytest $(PYTEST_FLAGS) tests/hbase
+
 # Random commands, kills, faults and damage as often as is sensible.
 test-full: $(INSTALLED) $(DEV)/.installed-test redis-server
-	$(USERS) STRATAKV_EFFORT=full $(PYTEST) -m "effort or full" $(PYTEST_FLAGS)
+	$(USERS) STRATAKV_EFFORT=full $(PYTEST) -m "(effort or full) and not hbase" $(PYTEST_FLAGS)
 
 # Of the plain build. The servers that the tests start are measured too, unless they are killed.
 coverage: $(DEV)/.installed-test redis-server
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest --numprocesses 2 --dist worksteal \
-	  -m "not application and not browser and not full" $(PYTEST_FLAGS)
+	  -m "not application and not browser and not full and not hbase" $(PYTEST_FLAGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -84,6 +89,11 @@ examples: $(INSTALLED) $(DEV)/.installed-test redis-server
 
 docs: $(DEV)/.installed
 	$(BIN)/python -m stratakv.docs_page
+
+# HBase's messages as Python's; the compiler says which protobuf they need (pyproject.toml, extra hbase).
+messages:
+	@$(PREPARE) python build/protoc grpcio-tools==1.85.1
+	build/protoc/bin/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. stratakv/storage/hbase/messages.proto
 
 bench: $(INSTALLED) $(DEV)/.installed-bench redis-server
 	$(USERS) $(BIN)/python -m benchmarks --suite short
@@ -120,7 +130,7 @@ $(DEV)/.installed: $(STAMPED)
 	@touch $@
 
 $(DEV)/.installed-test: $(STAMPED) constraints.txt
-	@$(PINNED) python $(DEV) --editable '.[test,examples]'
+	@$(PINNED) python $(DEV) --editable '.[test,examples,hbase]'
 	@touch $@ $(DEV)/.installed
 
 $(DEV)/.installed-bench: $(STAMPED)
@@ -137,6 +147,12 @@ redis-server:
 .PHONY: chromium
 chromium:
 	@$(PREPARE) programs chromium chromedriver=chromium-driver || echo "the tests of the page are skipped"
+
+# A real HBase for the tests of its client: Java and Maven, and 120 MB of jars in a cache.
+HBASE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stratakv/hbase-2.6.4
+.PHONY: hbase
+hbase:
+	@$(PREPARE) hbase "$(HBASE)" || echo "the tests on HBase are skipped"
 
 clean:
 	rm -rf $(VENV) $(DEV) $(ORACLE) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

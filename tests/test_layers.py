@@ -39,6 +39,8 @@ FOREIGN = {
     "hiredis": ("proxy", "storage"),
     "greenlet": ("proxy",),
     "asyncio": ("proxy", "storage"),
+    "google": ("storage",),
+    "kazoo": ("storage",),
     "rich": (),
 }
 """Libraries that some layers alone know; the storage speaks to a Redis as the proxy to clients."""
@@ -47,6 +49,7 @@ THREADS = {"Thread", "Timer", "ThreadPoolExecutor", "run_in_executor", "to_threa
 MAY_START_THREADS = {
     "storage/threads.py",
     "storage/store.py",
+    "storage/hbase/zookeeper.py",  # waits for the end of kazoo
     "proxy/observe/metrics.py",  # its thread imports modules, and knows no engine
 }
 

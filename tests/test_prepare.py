@@ -303,3 +303,24 @@ def test_without_an_oracle_the_tests_go_on_and_it_is_told(tmp_path: Path) -> Non
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("no Redis 7.0: the tests that compare with it are skipped\n")
     assert not (tmp_path / "oracle").exists()
+
+
+def test_an_hbase_is_fetched_once(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    machine.put("java", "true")
+    machine.put("mvn", f'echo "mvn $*" >> {tmp_path}/log')
+    for _ in range(2):
+        done = machine.prepare("hbase", str(tmp_path))
+        assert (done.returncode, done.stderr) == (0, "")
+    (call,) = machine.installed()
+    assert f"-DoutputDirectory={tmp_path}/lib" in call
+
+
+def test_an_hbase_that_did_not_arrive_is_fetched_again(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    machine.put("java", "true")
+    machine.put("mvn", f'echo "mvn" >> {tmp_path}/log; exit 1')
+    for _ in range(2):
+        done = machine.prepare("hbase", str(tmp_path))
+        assert (done.returncode, done.stderr) == (1, "Maven could not fetch HBase\n")
+    assert machine.installed() == ["mvn", "mvn"]

@@ -9,5 +9,6 @@
     queue_heads  where the live rows of a queue begin
     memory       an engine without a disk
     leveldb      the embedded engine
+    hbase        the rows of a cluster: a client, on which an engine is to stand
     cache        a Redis in front of the store
 """

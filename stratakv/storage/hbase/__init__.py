@@ -1,0 +1,25 @@
+"""Rows in HBase: a client of its own RPC, and what an engine is made of.
+
+A table has one region for each group of slots. Rows of a group begin with its prefix, and one row
+of it, the fence, says who may write. The client needs the extra `stratakv[hbase]`.
+
+    client        the front: reads, scans, snapshots, commits of one table
+    table         making the table, and looking whether it can be trusted
+    fences        who may write to a group: epochs and turns
+    commits       what one turn wrote to one group, whole or not at all
+    snapshots     a group as it was at one moment
+    mutations     the one way to write
+    scans         ranges, in pages, both ways
+    gets          many rows in one call to each server
+    calls         to the right server, again if need be
+    locations     which server has which region
+    servers       a connection to each server
+    zookeeper     where to begin
+    wire          one connection: frames out, answers in, in any order
+    requests      what is asked, as messages
+    groups        names of rows: which bytes belong to which group
+    limits        how large, how long
+    errors        what can go wrong, and what to do then
+    counters      what was done, for the metrics
+    messages_pb2  made of messages.proto
+"""

@@ -1,0 +1,125 @@
+"""A real HBase in one process, on free ports, in a directory of its own.
+
+`make hbase` fetches its jars into a cache; without them, or without Java, `lacking` says why the
+tests that need one are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tests.harness.servers import Process, free_port
+from tests.harness.waiting import wait_until
+
+VERSION = "2.6.4"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+HOME = Path(os.environ.get("STRATAKV_HBASE_HOME") or CACHE / "stratakv" / f"hbase-{VERSION}")
+READY = "Master has completed initialization"
+
+OPENED = (
+    "java.nio",
+    "sun.nio.ch",
+    "java.lang",
+    "jdk.internal.ref",
+    "java.lang.reflect",
+    "java.util",
+    "java.util.concurrent",
+    "jdk.internal.util.random",
+)
+"""Packages of Java 17 that HBase reaches into."""
+JAVA_FLAGS = (
+    "-Xmx512m",
+    "--add-modules",
+    "jdk.unsupported",
+    *(word for name in OPENED for word in ("--add-opens", f"java.base/{name}=ALL-UNNAMED")),
+    "--add-exports",
+    "java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports",
+    "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+)
+LOGGING = """\
+log4j.rootLogger=WARN, out
+log4j.logger.org.apache.hadoop.hbase.master.HMaster=INFO
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+"""
+
+
+def lacking() -> str:
+    """What is missing for an HBase, in a line; nothing if all is there."""
+    if shutil.which("java") is None:
+        return "no HBase: there is no java"
+    if not (HOME / "complete").exists():
+        return f"no HBase in {HOME}: make hbase fetches it"
+    return ""
+
+
+@dataclass(slots=True, eq=False)
+class HBaseServer(Process):
+    """Master, regionserver and ZooKeeper; the ports stay when it is started again."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    server_port: int = field(init=False, default=0)
+    """Of the regionserver."""
+    master_port: int = field(init=False, default=0)
+
+    @property
+    def address(self) -> str:
+        """Of its ZooKeeper."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> Self:
+        if not self.port:
+            self.port, self.master_port, self.server_port = free_port(), free_port(), free_port()
+            self._write_settings()
+        seen = len(self.output())
+        classes = f"{self.dir / 'conf'}:{HOME / 'lib'}/*"
+        main = ("org.apache.hadoop.hbase.master.HMaster", "start")
+        self._spawn(["java", *JAVA_FLAGS, "-cp", classes, *main], dict(os.environ))
+
+        def is_ready() -> bool:
+            if not self.is_running:
+                raise self._fail("HBase ended before it was ready")
+            return READY in self.output()[seen:]
+
+        wait_until(is_ready, lambda: self._fail("HBase is not ready"))
+        return self
+
+    def stop(self) -> None:
+        """It needs no time to end: what was acknowledged is in its log."""
+        self.kill9()
+
+    def _write_settings(self) -> None:
+        conf = self.dir / "conf"
+        conf.mkdir()
+        (conf / "log4j.properties").write_text(LOGGING)
+        properties = "".join(
+            f"<property><name>{name}</name><value>{value}</value></property>\n"
+            for name, value in {**self._defaults(), **self.settings}.items()
+        )
+        (conf / "hbase-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
+
+    def _defaults(self) -> dict[str, str]:
+        return {
+            "hbase.cluster.distributed": "false",
+            "hbase.rootdir": f"file://{self.dir}/data",
+            "hbase.tmp.dir": f"{self.dir}/tmp",
+            "hbase.zookeeper.property.dataDir": f"{self.dir}/zookeeper",
+            "hbase.zookeeper.property.clientPort": str(self.port),
+            "hbase.zookeeper.quorum": "127.0.0.1",
+            "hbase.unsafe.stream.capability.enforce": "false",
+            "hbase.master.hostname": "localhost",
+            "hbase.regionserver.hostname": "localhost",
+            "hbase.master.ipc.address": "127.0.0.1",
+            "hbase.regionserver.ipc.address": "127.0.0.1",
+            "hbase.master.port": str(self.master_port),
+            "hbase.regionserver.port": str(self.server_port),
+            "hbase.master.info.port": "-1",
+            "hbase.regionserver.info.port": "-1",
+        }
