@@ -318,7 +318,7 @@ class LevelEngine(LevelReads):
     def reopen(self) -> None:
         """Close and open again, once there is room for what LevelDB writes when it opens."""
         self._tables.refresh()  # deleted tables that are still open take room
-        needed = SLACK_BYTES + sum(log.stat().st_size for log in self.directory.glob("*.log"))
+        needed = SLACK_BYTES + self._log_bytes()
         if FULL in self._broken or not self._has_room(needed):
             self._room.give_back()
         if not self._has_room(needed):
@@ -327,6 +327,14 @@ class LevelEngine(LevelReads):
             raise StoreUnavailable(f"no room in {self.directory}: {FULL}")
         self._db.close()
         self._open()
+
+    def _log_bytes(self) -> int:
+        """What LevelDB's logs take; one that it deletes meanwhile takes nothing."""
+        total = 0
+        for log in self.directory.glob("*.log"):
+            with contextlib.suppress(FileNotFoundError):
+                total += log.stat().st_size
+        return total
 
     def _remove_orphans(self) -> None:
         """Delete what compactions left that failed for want of room.
