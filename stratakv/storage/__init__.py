@@ -2,6 +2,7 @@
 
     contract     what an engine promises
     engines      which engines there are, and how they are opened
+    missing      what is not at hand, and how a command says so
     store        groups of writes, read back before they are written
     threads      who works on an engine beside the loop
     journal      the names of rows written lately

@@ -6,11 +6,12 @@ from typing import Any
 from stratakv.clock import ManualClock
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.long_txn import LongTxn
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.types.strings.pieces import Pieces
 from stratakv.storage.contract import EmbeddedEngine
+from stratakv.storage.missing import TooLong
 from stratakv.storage.store import Overlay, Store
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from stratakv.encodings.keyspace import rank_directory, ranks
 from stratakv.encodings.keyspace.rank_directory import Bucket, Directory, parting
-from stratakv.encodings.keyspace.txn import TooLong, Unranked
+from stratakv.encodings.keyspace.txn import Unranked
 from stratakv.encodings.layout.metas import ZSET
 from stratakv.encodings.types.zsets import zset_ranges, zset_ranks, zsets
 from stratakv.encodings.types.zsets.zset_ranges import LexRange, Query, RankRange, ScoreRange
+from stratakv.storage.missing import TooLong
 from tests.encodings.ranked import KEY, Ranked, done
 
 WIDTH = 4

@@ -35,6 +35,8 @@ from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.formats import FORMATS
 from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, WHOLE, Extra, Meta
 from stratakv.errors import wrong_type
+from stratakv.storage.cache.contract import BYPASS, Cache
+from stratakv.storage.missing import Answers, Missing, Then, TooLong
 from stratakv.storage.store import Overlay, merge, rows_between
 
 ROW_BUDGET: Final = 1000
@@ -45,20 +47,8 @@ _UNKNOWN = b"?unknown"
 Row = TypeVar("Row")
 
 
-class TooLong(Exception):
-    """The command needs more rows than one turn of the loop allows: run it over a LongTxn."""
-
-
 class Uncovered(TooLong):
     """A unit of work needs keys that it has not locked: it begins anew with a lock on all."""
-
-
-class Unanswered(TooLong):
-    """The cache has to be asked first; with its replies the command can be run again."""
-
-    def __init__(self, requests: tuple[CacheRequest, ...]) -> None:
-        super().__init__()
-        self.requests = requests
 
 
 class Unranked(TooLong):
@@ -70,17 +60,50 @@ class Unranked(TooLong):
         self.count = count
 
 
-class CacheAnswers:
-    """What the cache has replied to one command, which is run again with it; lives as long."""
+class CacheAnswers(Answers):
+    """What was found out for a command, replies of the cache included."""
 
     __slots__ = ("mark", "replies", "tallies")
 
     def __init__(self, mark: int) -> None:
+        super().__init__()
         self.mark = mark
         """Changes up to this number were in the store when the cache was asked."""
         self.replies: dict[tuple[CacheRequest, ...], list[Any]] = {}
         self.tallies: dict[str, EntryKind] = {}
         """Hits and misses, to be counted if the command succeeds with these answers."""
+
+
+class Unanswered(Missing):
+    """The cache has to be asked first; with its replies the command can be run again."""
+
+    most_rounds = 4
+
+    def __init__(self, cache: Cache, requests: tuple[CacheRequest, ...]) -> None:
+        super().__init__()
+        self._cache = cache
+        self._requests = requests
+        self._replies: list[Any] = [None] * len(requests)
+        self._left = len(requests)
+
+    def serves(self, is_write: bool) -> bool:
+        """Writers need their locks before they ask."""
+        return not is_write
+
+    def ask(self, answers: Answers, then: Then) -> None:
+        """Send the requests; with a bypass among the replies the command goes the long way."""
+        assert isinstance(answers, CacheAnswers)
+
+        def collect(at: int, reply: Any) -> None:
+            self._replies[at] = reply
+            self._left -= 1
+            if not self._left:
+                answers.replies[self._requests] = self._replies
+                is_bypassed = any(reply is BYPASS for reply in self._replies)
+                then(TooLong() if is_bypassed else None)
+
+        for at, request in enumerate(self._requests):
+            self._cache.ask(request, partial(collect, at))
 
 
 class Txn:
@@ -118,7 +141,7 @@ class Txn:
         self.follows = False
         """Whether what is written comes from a master, which has decided what is expired."""
         self.answers: CacheAnswers | None = None
-        """What the cache has replied to the command that runs; who gives them takes them away."""
+        """What was found out for the command that runs; who gives it takes it away."""
 
     # keys
 
@@ -523,11 +546,11 @@ class Txn:
         raise TooLong
 
     def ask(self, requests: Sequence[CacheRequest]) -> list[Any] | None:
-        """The cache's replies, None for a bypass. A Txn cannot wait for them: see CacheRead."""
+        """The cache's replies, None for a bypass. A Txn cannot wait for them: see `Missing`."""
         asked = tuple(requests)
         found = self.answers.replies.get(asked) if self.answers is not None else None
         if found is None:
-            raise Unanswered(asked)
+            raise Unanswered(self.keyspace.tier.cache, asked)
         return found
 
     def pause_if_due(self) -> None:

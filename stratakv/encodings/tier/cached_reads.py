@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.encodings.keyspace.tier_state import CacheRequest, EntryKind
-from stratakv.encodings.keyspace.txn import CacheAnswers, TooLong, Txn
+from stratakv.encodings.keyspace.txn import CacheAnswers, Txn
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
+from stratakv.storage.missing import TooLong
 
 WHOLE_MEMBERS: Final = 5000
 WHOLE_BYTES: Final = 1 << 20

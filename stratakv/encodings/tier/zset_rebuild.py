@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from stratakv.encodings.keyspace.tier_state import CacheRequest, KeyChange, Tier, entries, follow
-from stratakv.encodings.keyspace.txn import TooLong
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import Meta
 from stratakv.encodings.tier.cached_reads import EntryAccess
 from stratakv.storage.cache.contract import BYPASS
+from stratakv.storage.missing import TooLong
 from stratakv.storage.store import Store
 
 log = logging.getLogger("stratakv")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import hiredis
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import TooLong, Txn
+from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.encodings.rdb import writer
@@ -21,6 +21,7 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.keyspecs import KeySpec, KeyUse
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import OK, Reply, Status
+from stratakv.storage.missing import TooLong
 
 command = CommandGroup("generic").command
 

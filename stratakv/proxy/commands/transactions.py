@@ -1,12 +1,13 @@
 """Transaction commands: one Txn and one commit for all that is between MULTI and EXEC."""
 
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong
+from stratakv.encodings.keyspace.txn import ROW_BUDGET
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import QUEUEING, Session
 from stratakv.proxy.clients.transactions import Transaction
 from stratakv.proxy.run.rights import refusal_in_exec
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, OK, Reply
+from stratakv.storage.missing import TooLong
 
 command = CommandGroup("transactions").command
 

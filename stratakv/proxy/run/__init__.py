@@ -11,7 +11,7 @@
     lock_waits     writers that wait for long commands
     long_commands  a command over a LongTxn
     long_work      a LongTxn, and its waits for the store
-    cache_reads    a command that the tier answers
+    retries        a command that misses something, run again with it
     ranking        directories of ranks, and who waits for one
     blocking       clients that wait for a key
     unblocking     their command, run again

@@ -9,7 +9,7 @@ Promises
 2. A handler runs to its end or changes nothing. Between two commands every Txn of the server is
    clean: nothing of one command is seen by the next.
 3. Only the handler that runs writes to the shared Txns. It never waits: what has to is set aside
-   (blocked, long, or asking the cache) and begins anew.
+   (blocked, long, or missing something) and begins anew.
 4. A key that has changed is offered to those who wait for it before another command runs.
 5. A failure of a command is a reply, never the end of the connection.
 """
@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Unanswered, Uncovered, Unranked
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, Uncovered, Unranked
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import (
     FROM_MASTER,
@@ -37,7 +37,6 @@ from stratakv.proxy.clients.session import (
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run import rights
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
-from stratakv.proxy.run.cache_reads import CacheRead
 from stratakv.proxy.run.demands import meets_keys, needs_master, writes
 from stratakv.proxy.run.guards import (
     FOLLOWING,
@@ -53,6 +52,7 @@ from stratakv.proxy.run.lock_waits import LockWaits, claim_of, is_queued, needs_
 from stratakv.proxy.run.long_commands import LongCommands
 from stratakv.proxy.run.pipelines import Pipelines
 from stratakv.proxy.run.ranking import Ranking
+from stratakv.proxy.run.retries import Retry
 from stratakv.proxy.run.running import Running
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
@@ -61,6 +61,7 @@ from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.proxy.wire.encoding import BULK_HEADS, CRLF, INTEGERS
 from stratakv.proxy.wire.replies import NO_REPLY, QUEUED, Status
 from stratakv.proxy.wire.requests import Request
+from stratakv.storage.missing import Missing, TooLong
 
 log = logging.getLogger("stratakv")
 
@@ -201,7 +202,7 @@ class Dispatcher:
                     streak -= 1
                     txn.discard()
                     session.backlog.extend(requests[number + 1 :])
-                    self._set_aside(session, entry, request, reason)
+                    self.set_aside(session, entry, request, reason)
                     break
                 except Exception as failure:
                     txn.discard()
@@ -242,19 +243,19 @@ class Dispatcher:
         if self.guards.bits & WATCHED and not isinstance(reason, TooLong):
             self.guards.show(session, entry, request)  # only now: SELECT with its new database
         if reason is not None:
-            self._set_aside(session, entry, request, reason)
+            self.set_aside(session, entry, request, reason)
             return False
         session.reply(value)
         return True
 
-    def _set_aside(
+    def set_aside(
         self, session: Session, entry: Command, request: Request, reason: Exception
     ) -> None:
         """The command cannot end in this turn: it is too long, or waits for a key."""
         if isinstance(reason, WouldBlock):
             self.blocked.park(session, entry, request, reason)
-        elif isinstance(reason, Unanswered) and not entry.is_write:
-            CacheRead(self, session, entry, request).ask(reason.requests)
+        elif isinstance(reason, Missing) and reason.serves(entry.is_write):
+            Retry(self, session, entry, request).ask(reason)
         elif isinstance(reason, Unranked):
             self.ranking.wait(session, entry, request, reason)
         else:

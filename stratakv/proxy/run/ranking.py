@@ -1,7 +1,7 @@
 """Directories of ranks: made in slices for whoever would walk far, once for all who ask.
 
 A read that needs one waits until it is there, and runs again as the short command that it is then
-(compare cache_reads.py). Writers and units become long commands at once: they need their locks, and
+(compare retries.py). Writers and units become long commands at once: they need their locks, and
 walk once; those who come after find a directory. See encodings/keyspace/ranks.py for what is made.
 
 1. Of a set no two directories are made at a time.
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.long_txn import SLICE_SECONDS
-from stratakv.encodings.keyspace.txn import TooLong, Unranked
+from stratakv.encodings.keyspace.txn import Unranked
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
+from stratakv.storage.missing import TooLong
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher

@@ -22,7 +22,7 @@ from typing import Any
 
 from stratakv import errors
 from stratakv.encodings.keyspace.keyspace import Effect
-from stratakv.encodings.keyspace.txn import ROW_BUDGET, TooLong, Txn
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
 from stratakv.errors import CommandError, Corrupt, Damaged, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import FROM_MASTER, Session
 from stratakv.proxy.observe.stats import Stats
@@ -33,6 +33,7 @@ from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.packing import MANY, pack_slowly
 from stratakv.proxy.wire.replies import made
 from stratakv.proxy.wire.requests import Request
+from stratakv.storage.missing import TooLong
 
 log = logging.getLogger("stratakv")
 

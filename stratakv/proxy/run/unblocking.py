@@ -5,11 +5,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import TooLong
 from stratakv.errors import CommandError
 from stratakv.proxy.run.blocking import Blocked, BlockedClients, WouldBlock
 from stratakv.proxy.run.guards import LOCKED, READY, Guards
 from stratakv.proxy.run.running import invoke
+from stratakv.storage.missing import TooLong
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
@@ -49,9 +49,9 @@ class Unblocking:
             )
         except WouldBlock:
             return blocked.serve is None or txn.find(key) is not None
-        except TooLong:
+        except TooLong as reason:
             self._blocked.free(blocked)
-            dispatcher.long_commands.start(session, blocked.entry, blocked.request)
+            dispatcher.set_aside(session, blocked.entry, blocked.request, reason)
             return False  # it is first in line: the others' turn comes when it has changed the key
         self._blocked.free(blocked)
         self._running.count(session, blocked.entry, blocked.request, perf_counter() - started)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import TooLong, Txn
+from stratakv.encodings.keyspace.txn import Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.access.checking import check
 from stratakv.proxy.clients.session import RESTRICTED
@@ -14,6 +14,7 @@ from stratakv.proxy.run.rights import refusal_in_script
 from stratakv.proxy.scripting.conversion import NotCalled, argument
 from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.proxy.wire.requests import Request
+from stratakv.storage.missing import TooLong
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.session import Session
