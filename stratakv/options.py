@@ -462,6 +462,8 @@ class Options:
     policies: tuple[PolicyRule, ...] = ()
     users: tuple[str, ...] = ()
     """The lines under `user` in the file: a name and its rules each."""
+    renames: tuple[tuple[str, str], ...] = ()
+    """The table `rename-command` of the file, in its order: a command and its new name, or none."""
     config: str = ""
     """The file that was read, if any."""
 
@@ -519,6 +521,7 @@ def summary(options: Options) -> str:
         if show(options, name) != show(usual, name)
     ]
     changed += [f"policy={rule.match!r}" for rule in options.policies]
+    changed += [f"{RENAMES}={name!r}" for name, _ in options.renames]
     return " ".join(changed) or "all defaults"
 
 
@@ -571,6 +574,7 @@ def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | 
         entries, lines = _read_file(file)
         options.policies = tuple(_read_rules(entries.pop("policy", []), file, lines))
         options.users = tuple(_read_users(entries.pop("user", []), file))
+        options.renames = tuple(_read_renames(entries.pop(RENAMES, {}), file))
         for name, text in _texts(entries, file):
             texts[name] = (text, f"in {file}")
     for name in declared(with_hidden=True):
@@ -633,6 +637,17 @@ def _read_users(lines: Any, file: Path) -> Iterable[str]:
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise BadOption("user", None, "must be a list of texts: a name and its rules", f"in {file}")
     return lines
+
+
+RENAMES: Final = "rename-command"
+
+
+def _read_renames(table: Any, file: Path) -> Iterable[tuple[str, str]]:
+    """The table `rename-command` of a file. Which commands there are is known elsewhere."""
+    if not isinstance(table, dict) or not all(isinstance(new, str) for new in table.values()):
+        reason = 'must be a table of commands and their new names, "" for none'
+        raise BadOption(RENAMES, None, reason, f"in {file}")
+    return table.items()
 
 
 def _read_rules(tables: Any, file: Path, lines: list[str]) -> Iterable[PolicyRule]:

@@ -27,6 +27,7 @@ from stratakv.proxy.clients.logins import Logins
 from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.config.renames import rename_commands
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines, load_users
 from stratakv.proxy.jobs.backups import Backups
@@ -64,6 +65,7 @@ class Server:
         self.clock = clock or Clock()
         self.run_id = secrets.token_hex(20)
         self.sessions: dict[int, Session] = {}
+        rename_commands(options)
         self.logins = Logins(self, options)
         load_users(self.logins.users, options)  # before anything is opened: a bad file is refused
         self.users_at_start = configured_lines(self.logins.users)

@@ -7,7 +7,7 @@ from stratakv.proxy.access import passwords
 from stratakv.proxy.access.selectors import BOTH, READ, WRITE, Selector
 from stratakv.proxy.access.users import User
 from stratakv.proxy.table.categories import CATEGORIES
-from stratakv.proxy.table.registry import TABLE, Command
+from stratakv.proxy.table.registry import find_entry
 from stratakv.proxy.wire.requests import split_words
 
 SYNTAX: Final = b"Syntax error"
@@ -262,13 +262,6 @@ def _set_category(selector: Selector, rule: bytes, *, allowed: bool) -> None:
     if category not in CATEGORIES:
         raise RuleError(rule, UNKNOWN)
     selector.set_category(category, allowed)
-
-
-def find_entry(name: bytes) -> Command | None:
-    """A command by `get`, or a subcommand by `config|get`."""
-    first, bar, second = name.lower().partition(b"|")
-    entry = TABLE.get(first)
-    return entry if entry is None or not bar else entry.subcommands.get(second)
 
 
 _OF_SELECTORS: Final[dict[bytes, Callable[[Selector], None]]] = {

@@ -18,7 +18,7 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config.users import file_of
 from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, Command, CommandGroup, every_entry
+from stratakv.proxy.table.registry import CommandGroup, every_entry, find_called
 from stratakv.proxy.wire.replies import OK, Members, Reply, Status
 
 _GROUP = CommandGroup("server")
@@ -194,7 +194,7 @@ def acl_dryrun(session: Session, username: bytes, *words: bytes) -> Reply:
     user = _users(session).find(username)
     if user is None:
         raise errors.no_such_user(username)
-    entry = _named(request)
+    entry = find_called(request)
     if entry is None:
         raise errors.no_such_command(request[0])
     if not entry.min_args <= len(request) <= entry.max_args:
@@ -207,13 +207,6 @@ def acl_dryrun(session: Session, username: bytes, *words: bytes) -> Reply:
     kind = b"key" if denial.reason == KEY else b"channel"
     named = request[denial.at].partition(b"\0")[0]
     return b"This user has no permissions to access the '%b' %b" % (named, kind)
-
-
-def _named(request: list[bytes]) -> Command | None:
-    entry = TABLE.get(request[0].lower())
-    if entry is None or not entry.subcommands or len(request) == 1:
-        return entry
-    return entry.subcommands.get(request[1].lower())
 
 
 @command("ACL GENPASS [bits]", _ANY, since="6.0.0")

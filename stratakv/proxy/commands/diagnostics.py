@@ -14,7 +14,7 @@ from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import MONITORING, Session
 from stratakv.proxy.observe import info
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import TABLE, Command, CommandGroup
+from stratakv.proxy.table.registry import CALLED, TABLE, Command, CommandGroup, find_entry
 from stratakv.proxy.wire.replies import (
     NO_REPLY,
     OK,
@@ -181,12 +181,13 @@ def latency_doctor(session: Session) -> Text:
 )
 def latency_histogram(session: Session, *names: bytes) -> Reply:
     """Return how many calls of a command took how long, cumulatively, in microseconds."""
-    wanted = [name.lower().decode("latin-1") for name in names]
-    entries = [one for entry in TABLE.values() for one in (entry, *entry.subcommands.values())]
+    found = [find_entry(name, CALLED) for name in names]
+    wanted = [entry for entry in found if entry is not None] if names else CALLED.values()
+    entries = [one for entry in wanted for one in (entry, *entry.subcommands.values())]
     return {
         entry.name.encode(): {b"calls": entry.calls, b"histogram_usec": _histogram(entry)}
         for entry in entries
-        if entry.calls and (not wanted or entry.name in wanted or entry.words[0] in wanted)
+        if entry.calls
     }
 
 

@@ -11,7 +11,14 @@ from stratakv.proxy.table import syntax
 from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.keyspecs import KeySpec
-from stratakv.proxy.table.registry import TABLE, Command, CommandGroup, every_entry
+from stratakv.proxy.table.registry import (
+    CALLED,
+    Command,
+    CommandGroup,
+    every_entry,
+    find_called,
+    find_entry,
+)
 from stratakv.proxy.table.syntax import Argument
 from stratakv.proxy.wire.replies import Members, Reply, Status
 
@@ -36,7 +43,7 @@ _FLAGS = _ORDER.split()
 )
 def command_(session: Session) -> Reply:
     """Describe every command: arity, flags, key positions."""
-    return [_info(entry) for entry in TABLE.values()]
+    return [_info(entry) for entry in CALLED.values()]
 
 
 @command("COMMAND HELP", _ANY, categories="connection", since="5.0.0")
@@ -48,7 +55,7 @@ def command_help(session: Session) -> list[Status]:
 @command("COMMAND COUNT", _ANY, categories="connection", since="2.8.13")
 def command_count(session: Session) -> int:
     """Return the number of commands."""
-    return len(TABLE)
+    return len(CALLED)
 
 
 @command(
@@ -62,7 +69,7 @@ def command_info(session: Session, *names: bytes) -> Reply:
     """Describe some commands, or all of them."""
     if not names:
         return command_(session)
-    found = [_find(name) for name in names]
+    found = [find_entry(name, CALLED) for name in names]
     return [_info(entry) if entry is not None else None for entry in found]
 
 
@@ -75,7 +82,7 @@ def command_info(session: Session, *names: bytes) -> Reply:
 )
 def command_docs(session: Session, *names: bytes) -> Reply:
     """Document some commands, or all of them."""
-    chosen = [_find(name) for name in names] if names else TABLE.values()
+    chosen = [find_entry(name, CALLED) for name in names] if names else CALLED.values()
     return {entry.name.encode(): _docs(entry) for entry in chosen if entry is not None}
 
 
@@ -89,7 +96,7 @@ def command_docs(session: Session, *names: bytes) -> Reply:
 def command_list(session: Session, *arguments: bytes) -> Reply:
     """List the names of the commands that pass a filter, or of all."""
     if not arguments:
-        return [entry.name.encode() for entry in every_entry()]
+        return [entry.name.encode() for entry in every_entry(CALLED)]
     if len(arguments) != 3 or arguments[0].upper() != b"FILTERBY":
         raise errors.syntax()
     kind, wanted = arguments[1].upper(), arguments[2].lower()
@@ -97,11 +104,13 @@ def command_list(session: Session, *arguments: bytes) -> Reply:
         return []
     if kind == b"PATTERN":
         matches = compile_glob(wanted)
-        return [entry.name.encode() for entry in every_entry() if matches(entry.name.encode())]
+        return [
+            entry.name.encode() for entry in every_entry(CALLED) if matches(entry.name.encode())
+        ]
     if kind != b"ACLCAT":
         raise errors.syntax()
     category = wanted.decode("latin-1")
-    return [entry.name.encode() for entry in every_entry() if category in entry.categories]
+    return [entry.name.encode() for entry in every_entry(CALLED) if category in entry.categories]
 
 
 @command(
@@ -135,19 +144,8 @@ def command_getkeysandflags(session: Session, *request: bytes) -> Reply:
 # finding
 
 
-def _find(name: bytes) -> Command | None:
-    """A command by `get`, or a subcommand by `config|get`."""
-    first, bar, second = name.lower().partition(b"|")
-    entry = TABLE.get(first)
-    if entry is None or not bar:
-        return entry
-    return entry.subcommands.get(second)
-
-
 def _keys(request: Sequence[bytes]) -> tuple[Command, list[bytes]]:
-    entry = TABLE.get(request[0].lower())
-    if entry is not None and entry.subcommands and len(request) > 1:
-        entry = entry.subcommands.get(request[1].lower())
+    entry = find_called(request)
     if entry is None:
         raise CommandError(errors.INVALID_COMMAND)
     if not entry.touches_keys:

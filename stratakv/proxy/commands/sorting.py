@@ -13,7 +13,7 @@ from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import RESTRICTED, Session
 from stratakv.proxy.commands import effects
 from stratakv.proxy.table.keyspecs import KeySpec, KeyUse
-from stratakv.proxy.table.registry import TABLE, CommandGroup
+from stratakv.proxy.table.registry import CALLED, CommandGroup
 from stratakv.proxy.wire.replies import Reply, Stream
 
 command = CommandGroup("generic").command
@@ -131,5 +131,5 @@ def _check_rights(session: Session, option: bytes) -> None:
     if not session.guards & RESTRICTED:
         return
     request = session.request
-    if not may_read_all_keys(session.user, TABLE[request[0].lower()], request):
+    if not may_read_all_keys(session.user, CALLED[request[0].lower()], request):
         raise CommandError(errors.SORT_NOT_ALLOWED % option)

@@ -5,4 +5,5 @@
     value_kinds  the kinds of values
     rewriting    CONFIG REWRITE
     users        where users are kept
+    renames      commands that are called otherwise, or by nobody
 """

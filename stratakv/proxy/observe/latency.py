@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from stratakv.proxy.table.registry import TABLE
+from stratakv.proxy.table.registry import CALLED
 
 HISTORY: Final = 160
 """Seconds with a spike that are remembered for each event."""
@@ -44,5 +44,5 @@ class LatencyMonitor:
 
 def event_of(request: Sequence[bytes]) -> str:
     """Redis's two events for calls: of commands that ought to be fast, and of the others."""
-    entry = TABLE.get(request[0].lower())
+    entry = CALLED.get(request[0].lower())
     return "fast-command" if entry is not None and "fast" in entry.flags else "command"

@@ -11,7 +11,7 @@ from stratakv.errors import CommandError, Damaged
 from stratakv.options import Effects, holds_secret
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.observe.latency import LatencyMonitor, event_of
-from stratakv.proxy.table.registry import TABLE
+from stratakv.proxy.table.registry import CALLED
 from stratakv.proxy.wire.replies import Status
 from stratakv.proxy.wire.requests import Request
 
@@ -164,7 +164,7 @@ class Stats:
 
 def _is_logged(request: Request) -> bool:
     """Whether the slow log takes a call: not EXEC, whose commands are there themselves."""
-    entry = TABLE.get(request[0].lower())
+    entry = CALLED.get(request[0].lower())
     return entry is None or "skip_slowlog" not in entry.flags
 
 
@@ -184,7 +184,8 @@ def monitor_line(session: Session, request: Request, source: str = "") -> Status
 
 def redacted(request: Request) -> Request:
     """The request without passwords; what cannot have any is given back as it is."""
-    hide = _SECRETIVE.get(request[0].upper())
+    entry = CALLED.get(request[0].lower())
+    hide = None if entry is None else _SECRETIVE.get(entry.words[0])
     return request if hide is None else hide(list(request), [word.upper() for word in request])
 
 
@@ -234,12 +235,12 @@ def _redact_acl(shown: list[bytes], words: list[bytes]) -> Request:
 
 
 _SECRET_IN_REDIS = frozenset(("masterauth", "masteruser", "tls-key-file-pass"))
-_SECRETIVE: dict[bytes, Callable[[list[bytes], list[bytes]], Request]] = {
-    b"ACL": _redact_acl,
-    b"AUTH": _redact_auth,
-    b"CONFIG": _redact_config,
-    b"HELLO": _redact_hello,
-    b"MIGRATE": _redact_migrate,
+_SECRETIVE: dict[str, Callable[[list[bytes], list[bytes]], Request]] = {
+    "acl": _redact_acl,
+    "auth": _redact_auth,
+    "config": _redact_config,
+    "hello": _redact_hello,
+    "migrate": _redact_migrate,
 }
 """Commands that may carry passwords, and how those are hidden, as Redis does."""
 

@@ -22,7 +22,7 @@ from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.session import FROM_MASTER
 from stratakv.proxy.replication.feed import Feed
 from stratakv.proxy.run.guards import FOLLOWING
-from stratakv.proxy.table.registry import TABLE, Command
+from stratakv.proxy.table.registry import CALLED, Command
 from stratakv.proxy.wire.packing import MANY, Packing, pack, pack_all
 from stratakv.proxy.wire.requests import Request
 
@@ -177,7 +177,7 @@ class MasterSession:
         is_usual = server.dispatcher.guards.bits == FOLLOWING
         if not is_usual or self.session.guards != FROM_MASTER or not server.keyspace.is_unobserved:
             return None
-        entry = TABLE.get(request[0].lower())
+        entry = CALLED.get(request[0].lower())
         if entry is None or not entry.min_args <= len(request) <= entry.max_args:
             return None
         return entry if entry.is_write else None

@@ -57,7 +57,7 @@ from stratakv.proxy.run.running import Running
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.run.unblocking import Unblocking
-from stratakv.proxy.table.registry import TABLE, Command
+from stratakv.proxy.table.registry import CALLED, Command
 from stratakv.proxy.wire.encoding import BULK_HEADS, CRLF, INTEGERS
 from stratakv.proxy.wire.replies import NO_REPLY, QUEUED, Status
 from stratakv.proxy.wire.requests import Request
@@ -84,7 +84,7 @@ class Dispatcher:
         self._slices = slices
         self._spellings: dict[bytes, Command] = {
             spelling: entry
-            for name, entry in TABLE.items()
+            for name, entry in CALLED.items()
             if not entry.container and not entry.subcommands
             for spelling in (name, name.upper(), name.capitalize())
         }
@@ -266,7 +266,7 @@ class Dispatcher:
     def _look_up(self, session: Session, request: Request) -> Command | None:
         """Find a command in any spelling, or a subcommand; replies with the error itself."""
         name = request[0].lower()
-        entry = TABLE.get(name)
+        entry = CALLED.get(name)
         if entry is None:
             if name in _HTTP_WORDS:
                 return _HTTP

@@ -18,8 +18,9 @@ from stratakv.proxy.scripting.flags import (
     script_shebang,
 )
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
-from stratakv.proxy.scripting.runs import Loading, Run, find_command
+from stratakv.proxy.scripting.runs import Loading, Run
 from stratakv.proxy.scripting.runtime import BAD_NAME, Lua, OutOfMemory, ScriptError, as_reply
+from stratakv.proxy.table.registry import find_called
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ class Scripting:
         """Count the errors of a script's reply, and the call as failed."""
         for failure in run.failures:
             self._server.stats.count_error(failure)
-        entry = find_command(run.request)
+        entry = find_called(run.request)
         if entry is not None:
             entry.failed += 1
 

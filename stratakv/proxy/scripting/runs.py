@@ -12,7 +12,7 @@ from stratakv.proxy.access.checking import check
 from stratakv.proxy.clients.session import RESTRICTED
 from stratakv.proxy.run.rights import refusal_in_script
 from stratakv.proxy.scripting.conversion import NotCalled, argument
-from stratakv.proxy.table.registry import TABLE, Command
+from stratakv.proxy.table.registry import CALLED, Command, find_called
 from stratakv.proxy.wire.requests import Request
 from stratakv.storage.missing import TooLong
 
@@ -187,7 +187,7 @@ class Run(WorkMeter):
             and not self.session.guards & RESTRICTED
         ):
             return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
-        entry = find_command(request)
+        entry = find_called(request)
         failure = self._refusal(entry, request)
         if failure is not None:
             if entry is not None:
@@ -237,20 +237,10 @@ def _readers() -> dict[bytes, Command]:
     barred = {"write", "noscript", "blocking"}
     return {
         spelling: entry
-        for name, entry in TABLE.items()
+        for name, entry in CALLED.items()
         if not entry.subcommands
         and not entry.container
         and not barred & entry.flags
         and "replicates" not in entry.traits
         for spelling in (name, name.upper())
     }
-
-
-def find_command(request: Request) -> Command | None:
-    """The command that a request names, subcommands included."""
-    entry = TABLE.get(request[0]) or TABLE.get(request[0].lower())
-    if entry is None or not entry.subcommands:
-        return entry
-    if len(request) < 2:
-        return entry
-    return entry.subcommands.get(request[1].lower())

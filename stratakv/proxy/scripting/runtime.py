@@ -35,7 +35,8 @@ from stratakv.proxy.scripting.conversion import (
     scalar,
 )
 from stratakv.proxy.scripting.flags import FLAGS
-from stratakv.proxy.scripting.runs import LOG_LENGTH, Run, WorkMeter, find_command
+from stratakv.proxy.scripting.runs import LOG_LENGTH, Run, WorkMeter
+from stratakv.proxy.table.registry import find_called
 
 if TYPE_CHECKING:
     from stratakv.options import Options
@@ -310,7 +311,7 @@ class Lua:
         if any(not isinstance(value, bytes | int | float) for value in values):
             return None, b"Lua redis lib command arguments must be strings or integers"
         request = [value if isinstance(value, bytes) else b"%.17g" % value for value in values]
-        entry = find_command(request)
+        entry = find_called(request)
         if entry is None:
             return None, b"Invalid command passed to redis.acl_check_cmd()"
         return not isinstance(self._run, Run) or self._run.may_call(entry, request)

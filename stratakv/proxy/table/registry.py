@@ -13,7 +13,7 @@ keys; one whose first is `session` works on the connection or the server.
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import frexp
 from typing import Any, Final, TypeVar
@@ -210,7 +210,9 @@ class Command:
 
 
 TABLE: Final[dict[bytes, Command]] = {}
-"""Top-level commands by lower-case name."""
+"""Top-level commands by lower-case name: what rights and statistics speak of."""
+CALLED: Final[dict[bytes, Command]] = {}
+"""The same by the names that clients call them by: others if `rename-command` says so."""
 
 
 class CommandGroup:
@@ -265,16 +267,43 @@ def _add(entry: Command) -> None:
     words = [word.encode() for word in entry.words]
     if len(words) == 1:
         assert words[0] not in TABLE, entry.name
-        TABLE[words[0]] = entry
+        TABLE[words[0]] = CALLED[words[0]] = entry
     else:
         parent = TABLE[words[0]]
         assert words[1] not in parent.subcommands, entry.name
         parent.subcommands[words[1]] = entry
 
 
-def every_entry() -> Iterator[Command]:
+def rename(name: bytes, new: bytes) -> None:
+    """Let a command be called otherwise, or by nobody; raises KeyError or ValueError as names go.
+
+    Requires: nobody has asked for commands yet.
+    """
+    entry = CALLED.pop(name.lower())
+    if new.lower() in CALLED:
+        raise ValueError(new)
+    if new:
+        CALLED[new.lower()] = entry
+
+
+def find_called(request: Sequence[bytes]) -> Command | None:
+    """The command that a request names, subcommands included."""
+    entry = CALLED.get(request[0]) or CALLED.get(request[0].lower())
+    if entry is None or not entry.subcommands or len(request) < 2:
+        return entry
+    return entry.subcommands.get(request[1].lower())
+
+
+def find_entry(name: bytes, table: Mapping[bytes, Command] = TABLE) -> Command | None:
+    """A command by `get`, or a subcommand by `config|get`."""
+    first, bar, second = name.lower().partition(b"|")
+    entry = table.get(first)
+    return entry if entry is None or not bar else entry.subcommands.get(second)
+
+
+def every_entry(table: Mapping[bytes, Command] = TABLE) -> Iterator[Command]:
     """Commands and containers, each with its subcommands right behind it."""
-    for entry in TABLE.values():
+    for entry in table.values():
         yield entry
         yield from entry.subcommands.values()
 
