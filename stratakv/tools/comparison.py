@@ -17,6 +17,10 @@ SMALL_BYTES: Final = 4096
 TTL_SLACK_MS: Final = 2000
 """By which remaining times may differ that were asked one after the other."""
 
+_OF_GROUPS: Final = (b"name", b"consumers", b"pending", b"last-delivered-id")
+"""Not how many entries were read: Redis before 7.0 does not count them, and no Redis tells its
+replicas when a consumer reads."""
+
 Command = tuple[Word, ...]
 
 _SIZES: Final = {
@@ -84,7 +88,7 @@ class Pair:
         return {
             key: f"{_said(kind)} with other contents"
             for (key, kind), (here, there) in zip(keys, answers, strict=True)
-            if _ordered(kind, here) != _ordered(kind, there)
+            if comparable(kind, here) != comparable(kind, there)
         }
 
     # large ones
@@ -99,7 +103,7 @@ class Pair:
         page = PAGE_BYTES if kind == b"string" else PAGE
         for start in range(0, size, page):
             ((here, there),) = self.ask([_PAGES[kind](key, start, start + page - 1)])
-            if here != there:
+            if comparable(kind, here) != comparable(kind, there):
                 return False
         return True
 
@@ -123,10 +127,13 @@ class Pair:
             if len(here) < PAGE:
                 break
             start = f"({here[-1][0].decode()}"
-        ((here, there), *_) = self.ask([("XINFO", "GROUPS", key)])
-        if here != there:
+        ((here, there),) = self.ask([("XINFO", "GROUPS", key)])
+        if isinstance(here, Failure) or isinstance(there, Failure):
             return False
-        names = [dict(zip(group[::2], group[1::2], strict=True))[b"name"] for group in here]
+        groups = _groups(here)
+        if groups != _groups(there):
+            return False
+        names = [group[0] for group in groups]
         return all(here == there for here, there in self.ask([("XPENDING", key, n) for n in names]))
 
 
@@ -155,15 +162,27 @@ _PAGES: Final[dict[bytes, Callable[[bytes, int, int], Command]]] = {
 }
 
 
-def _ordered(kind: bytes, reply: Any) -> Any:
-    """A reply whose order says nothing, in order."""
+def comparable(kind: bytes, reply: Any) -> Any:
+    """A reply with nothing in it that may differ for the same contents.
+
+    Members come in any order, and a score in one spelling or another: 0.1 is 0.10000000000000001
+    to a Redis before 7.2.
+    """
     if isinstance(reply, Failure):
         return str(reply)
     if kind == b"set":
         return sorted(reply)
-    if kind in (b"hash", b"zset"):
+    if kind == b"hash":
         return sorted(zip(reply[::2], reply[1::2], strict=True))
+    if kind == b"zset":
+        return sorted(zip(reply[::2], map(float, reply[1::2]), strict=True))
     return reply
+
+
+def _groups(reply: list[list[Any]]) -> list[tuple[Any, ...]]:
+    """What is told of the groups of a stream; the name first."""
+    found = [dict(zip(group[::2], group[1::2], strict=True)) for group in reply]
+    return [tuple(group[name] for name in _OF_GROUPS) for group in found]
 
 
 def _is_same_time(here: Any, there: Any) -> bool:
