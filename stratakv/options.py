@@ -302,6 +302,12 @@ class Options:
     dbfilename: str = option(
         "dump.rdb", FILE_NAME, "the file in it that SAVE and BGSAVE write a dump to"
     )
+    rdb_version: int = option(
+        10,
+        _number(9, 10),
+        "version of the dumps that others get: 9 for Redis 6.2 and older",
+        live=True,
+    )
     engine: str = option("leveldb", _one_of(*ENGINES), "where rows are kept")
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(

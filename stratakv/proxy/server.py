@@ -92,7 +92,9 @@ class Server:
             encodings=_encodings(options),
             slices=self.slices,
         )
-        self.keyspace.limits = Limits(string_bytes=options.proto_max_bulk_len)
+        self.keyspace.limits = Limits(
+            string_bytes=options.proto_max_bulk_len, rdb_version=options.rdb_version
+        )
         self.keyspace.recollections.ranks.choose_limit(options.rank_directory_bytes)
         self.keyspace.recollections.ranks.choose_least(options.rank_directory_members)
         self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
@@ -305,6 +307,7 @@ def _keyspace_effects(keyspace: Keyspace) -> Effects:
         "meta-cache-bytes": partial(limit, keyspace.cache, "metas"),
         "row-cache-bytes": partial(limit, keyspace.store.row_cache, "rows"),
         "proto-max-bulk-len": lambda size: change(string_bytes=size),
+        "rdb-version": lambda version: change(rdb_version=version),
         "stream-node-max-entries": lambda text: change(stream_node_entries=int(text) or 100),
         **{name: partial(change_compact, name) for name in COMPACT_LIMITS},
         **{

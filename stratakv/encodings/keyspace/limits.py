@@ -31,5 +31,7 @@ class Limits:
     """Only tests have another."""
     stream_node_entries: int = 100
     """Rough trimming takes away so many entries at a time (stream-node-max-entries)."""
+    rdb_version: int = 10
+    """Dumps are of that version, unless what they hold needs a later one."""
     compact: Mapping[str, int] = field(default_factory=lambda: dict(COMPACT_LIMITS))
     """Up to where Redis would keep a value in a compact form."""

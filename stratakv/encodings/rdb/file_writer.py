@@ -51,6 +51,8 @@ def replication_facts(stream_db: int, replication_id: str, offset: int) -> dict[
 class FileWriter:
     """Dumps what a snapshot holds. Requires: all that is to be in it has reached the engine.
 
+    A dump of version 9 has no functions, and streams as Redis 6.2 knows them.
+
     `pause` is called every two milliseconds; it may switch to others. Who goes on after long, as
     one who waits for a socket, need not say so: the time of waiting counts, and a pause follows.
     """
@@ -72,6 +74,8 @@ class FileWriter:
         self._told = told
         self._wants = wants
         self._with_functions = with_functions
+        self.version = keyspace.limits.rdb_version
+        """What is asked for; fields of hashes with times need a later one."""
         self.keys = 0
         """Keys written so far."""
         self.total = 0
@@ -96,7 +100,7 @@ class FileWriter:
         yield files.MAGIC + b"%04d" % self._version()
         for name, value in self._told.items():
             yield bytes((files.AUX,)) + encode_string(name.encode()) + encode_string(value.encode())
-        if self._with_functions:
+        if self._with_functions and self.version >= payloads.VERSION:
             for _, code in self._snapshot.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
                 yield bytes((files.LIBRARY,)) + encode_string(code)
         for database, counts in zip(self._databases, self._counts, strict=True):
@@ -107,12 +111,12 @@ class FileWriter:
         yield bytes((files.END,))
 
     def _version(self) -> int:
-        """That of Redis 7.0, unless fields of hashes have times, which it cannot read."""
+        """The one that is asked for, unless fields of hashes have times, which need a later one."""
         for database in self._databases:
             prefix = rows.FIELD_EXPIRY + database.ns
             if any(islice(self._snapshot.scan_keys(prefix, rows.end_of(prefix)), 1)):
                 return payloads.FIELD_TIMES_VERSION
-        return payloads.VERSION
+        return self.version
 
     def _keys_of(self, database: Database) -> Iterator[bytes]:
         txn = self._open(database)
@@ -144,7 +148,7 @@ class FileWriter:
             txn.close()
 
     def _key(self, txn: LongTxn, key: bytes, meta: Meta) -> Iterator[bytes]:
-        kind, parts = writer.written(txn, key, meta)
+        kind, parts = writer.written(txn, key, meta, self.version)
         head = bytes((kind,)) + encode_string(key)
         if meta.expire_ms != NO_EXPIRY:
             head = bytes((files.EXPIRE_MS,)) + meta.expire_ms.to_bytes(8, "little") + head

@@ -29,7 +29,8 @@
     time    length           0 for none, else expire-ms - base + 1; base is the first expire-ms
 
 We write types 0, 1, 2, 4 and 5, which every Redis since 4.0 reads and makes compact by itself; 19
-for streams; and 24, which Redis reads since 7.4, for hashes whose fields have expire-times.
+for streams, or 15 in dumps of version 9; and 24, which Redis reads since 7.4, for hashes whose
+fields have expire-times.
 """
 
 from collections.abc import Callable
@@ -60,7 +61,7 @@ INT8, INT16, INT32, LZF = 0xC0, 0xC1, 0xC2, 0xC3
 LENGTH32, LENGTH64 = 0x80, 0x81
 
 OLDEST_VERSION: Final = 9
-"""That of Redis 5.0."""
+"""That of Redis 5.0 to 6.2, which know neither functions nor how streams count what is added."""
 _SINCE: Final = {
     **dict.fromkeys((HASH_LISTPACK, ZSET_LISTPACK, LIST_NODES, STREAM), VERSION),
     **dict.fromkeys((SET_LISTPACK, STREAM_SEEN), 11),
@@ -71,9 +72,10 @@ _SINCE: Final = {
 Pause = Callable[[], None]
 
 
-def seal(payload: bytearray, pause_if_due: Pause) -> bytes | bytearray:
+def seal(payload: bytearray, pause_if_due: Pause, version: int = VERSION) -> bytes | bytearray:
     """Put version and CRC after a type and its object; a large payload is not copied."""
-    version = FIELD_TIMES_VERSION if payload[:1] == bytes((HASH_TIMES,)) else VERSION
+    if payload[:1] == bytes((HASH_TIMES,)):
+        version = FIELD_TIMES_VERSION
     payload += version.to_bytes(2, "little")
     payload += crc64(payload, pause_if_due).to_bytes(_CRC_BYTES, "little")
     return bytes(payload) if len(payload) < COPIED_BYTES else payload

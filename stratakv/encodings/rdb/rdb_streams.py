@@ -49,21 +49,30 @@ Entry = tuple[int, list[bytes]]
 
 def written(txn: Txn, key: bytes, meta: Meta) -> tuple[int, Iterator[bytes]]:
     """Type and parts of a stream."""
-    return STREAM, _stream(txn, key, meta)
-
-
-def _stream(txn: Txn, key: bytes, meta: Meta) -> Iterator[bytes]:
-    """The entries are read twice: how many nodes they fill comes before the nodes."""
     state = streams.decode_state(meta)
+    counts = _encode_ids(state.first, state.max_deleted) + encode_length(state.added)
+    return STREAM, _stream(txn, key, meta, state, counts)
+
+
+def written_as_old(txn: Txn, key: bytes, meta: Meta) -> tuple[int, Iterator[bytes]]:
+    """Type and parts of a stream for a Redis that does not count what is added and read."""
+    return STREAM_OLD, _stream(txn, key, meta, streams.decode_state(meta), None)
+
+
+def _stream(
+    txn: Txn, key: bytes, meta: Meta, state: State, counts: bytes | None
+) -> Iterator[bytes]:
+    """The entries are read twice: how many nodes they fill comes before the nodes."""
     txn.expect_work(2 * state.length)
     yield encode_length(sum(1 for _ in _nodes(streams.between(txn, key, meta))))
     for entries in _nodes(streams.between(txn, key, meta)):
         yield encode_string(_raw_id(entries[0][0])) + encode_string(_pack_node(entries))
         txn.pause_if_due()
-    yield encode_length(state.length)
-    yield _encode_ids(state.last, state.first, state.max_deleted)
-    yield encode_length(state.added) + encode_length(state.groups)
+    yield encode_length(state.length) + _encode_ids(state.last) + (counts or b"")
+    yield encode_length(state.groups)
     for group in stream_groups.all_of(txn, key, meta):
+        yield encode_string(group.name) + _encode_ids(group.last)
+        yield b"" if counts is None else encode_length(group.read & SEQ)
         yield from _group(group)
 
 
@@ -100,7 +109,7 @@ def _signed(difference: int) -> int:
 
 
 def _group(group: Group) -> Iterator[bytes]:
-    yield encode_string(group.name) + _encode_ids(group.last) + encode_length(group.read & SEQ)
+    """What is pending, and the consumers."""
     yield encode_length(group.pending)
     for one in group.all_pending():
         yield _raw_id(one.id) + _raw_ms(one.delivered_ms) + encode_length(one.deliveries)

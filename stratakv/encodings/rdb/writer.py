@@ -35,19 +35,22 @@ def dump(txn: Txn, key: bytes) -> bytes | bytearray | None:
     meta = None if meta is None else opened(txn, meta)
     if meta is None:
         return None
-    kind, parts = written(txn, key, meta)
+    version = txn.keyspace.limits.rdb_version
+    kind, parts = written(txn, key, meta, version)
     payload = bytearray((kind,))
     for part in parts:
         payload += part
     txn.expect_work(len(payload) // _BYTES_PER_WORK)
-    return payloads.seal(payload, txn.pause_if_due)
+    return payloads.seal(payload, txn.pause_if_due, version)
 
 
-def written(txn: Txn, key: bytes, meta: Meta) -> Written:
+def written(txn: Txn, key: bytes, meta: Meta, version: int) -> Written:
     """What a key holds, in parts that are small where the key is large.
 
     Requires: a sorted set v3 is opened.
     """
+    if version < payloads.VERSION and meta.type == metas.STREAM:
+        return rdb_streams.written_as_old(txn, key, meta)
     return _WRITERS[meta.type](txn, key, meta)
 
 

@@ -54,7 +54,8 @@ class FullSync:
         self._greets = greets
         """Whether it has sent PSYNC, so that it is told the id and the offset."""
         self._now_ms = server.clock.now_ms
-        """The same in both passes."""
+        """The same in both passes, as is the version."""
+        self._version = server.keyspace.limits.rdb_version
         self._alive_at = time.monotonic()
         self.bytes = 0
 
@@ -155,7 +156,7 @@ class FullSync:
             with_keys=self._replica.wants_keys,
             with_functions=self._replica.wants_functions,
         )
-        dump.now_ms = self._now_ms
+        dump.now_ms, dump.version = self._now_ms, self._version
         return dump.chunks()
 
     def _send(self, data: bytes) -> None:
