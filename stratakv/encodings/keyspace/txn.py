@@ -74,6 +74,30 @@ class CacheAnswers(Answers):
         """Hits and misses, to be counted if the command succeeds with these answers."""
 
 
+class Asked:
+    """Requests to the cache that are under way for a command."""
+
+    __slots__ = ("_answers", "_left", "_replies", "_requests", "_then")
+
+    def __init__(
+        self, requests: tuple[CacheRequest, ...], answers: CacheAnswers, then: Then
+    ) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._then = then
+        self._replies: list[Any] = [None] * len(requests)
+        self._left = len(requests)
+
+    def collect(self, at: int, reply: Any) -> None:
+        """A reply; with a bypass among them the command goes the long way."""
+        self._replies[at] = reply
+        self._left -= 1
+        if not self._left:
+            self._answers.replies[self._requests] = self._replies
+            is_bypassed = any(reply is BYPASS for reply in self._replies)
+            self._then(TooLong() if is_bypassed else None)
+
+
 class Unanswered(Missing):
     """The cache has to be asked first; with its replies the command can be run again."""
 
@@ -81,29 +105,19 @@ class Unanswered(Missing):
 
     def __init__(self, cache: Cache, requests: tuple[CacheRequest, ...]) -> None:
         super().__init__()
-        self._cache = cache
-        self._requests = requests
-        self._replies: list[Any] = [None] * len(requests)
-        self._left = len(requests)
+        self.cache = cache
+        self.requests = requests
 
     def serves(self, is_write: bool) -> bool:
         """Writers need their locks before they ask."""
         return not is_write
 
     def ask(self, answers: Answers, then: Then) -> None:
-        """Send the requests; with a bypass among the replies the command goes the long way."""
+        """Send the requests."""
         assert isinstance(answers, CacheAnswers)
-
-        def collect(at: int, reply: Any) -> None:
-            self._replies[at] = reply
-            self._left -= 1
-            if not self._left:
-                answers.replies[self._requests] = self._replies
-                is_bypassed = any(reply is BYPASS for reply in self._replies)
-                then(TooLong() if is_bypassed else None)
-
-        for at, request in enumerate(self._requests):
-            self._cache.ask(request, partial(collect, at))
+        asked = Asked(self.requests, answers, then)
+        for at, request in enumerate(self.requests):
+            self.cache.ask(request, partial(asked.collect, at))
 
 
 class Txn:
