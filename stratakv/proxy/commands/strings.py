@@ -57,6 +57,10 @@ def set_(txn: Txn, key: bytes, value: bytes, *options: bytes) -> Reply:
         else:
             strings.store(txn, key, value)
         return OK
+    if len(options) == 2 and (unit := options[0].upper()) in EXPIRE_OPTIONS:
+        expire_ms = absolute_ms(txn, unit, integer(options[1]), "set")
+        strings.store(txn, key, value, expire_ms)
+        return OK
     return _set_with_options(txn, key, value, Args(options))
 
 

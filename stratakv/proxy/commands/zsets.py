@@ -1,5 +1,6 @@
 """Sorted set commands: members and scores."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -23,6 +24,8 @@ command = CommandGroup("sorted-set").command
 
 _EXACT_DIGITS: Final = 15
 """So many digits are a double without rounding."""
+_PLAIN_DECIMAL: Final = re.compile(rb"-?[0-9]{1,30}(?:\.[0-9]{1,30})?").fullmatch
+"""Decimals that are no option, and neither too large nor too small for a double."""
 
 _LARGE: Final = 1 << 62
 
@@ -36,7 +39,9 @@ _LARGE: Final = 1 << 62
 def zadd(txn: Txn, key: bytes, *arguments: bytes) -> Reply:
     """Add members to a sorted set, or give members new scores."""
     text = arguments[0]
-    if len(arguments) == 2 and text.isdigit() and len(text) <= _EXACT_DIGITS:
+    if len(arguments) == 2 and (
+        (text.isdigit() and len(text) <= _EXACT_DIGITS) or _PLAIN_DECIMAL(text) is not None
+    ):
         return zsets.add_one(txn, key, float(text), arguments[1])
     return _add(txn, key, arguments)
 

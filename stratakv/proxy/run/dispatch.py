@@ -309,6 +309,9 @@ class Dispatcher:
 
     def _admit(self, session: Session, entry: Command, request: Request) -> bool:
         """Look into the guards; False if the command may not run (it has its reply, or waits)."""
+        if session.guards == QUEUEING and not (self.guards.bits or entry.is_immediate):
+            self._queue(session, entry, request)  # nothing else is unusual
+            return False
         if self.guards.bits & READY:
             self.unblocking.serve()
         guards = self.guards.bits

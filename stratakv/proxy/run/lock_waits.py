@@ -121,7 +121,7 @@ def claim_of(session: Session, entry: Command, request: Request) -> Claim:
 
 def is_queued(session: Session, entry: Command) -> bool:
     """Whether the command is one that only takes its place between MULTI and EXEC."""
-    return bool(session.guards & QUEUEING) and "immediate" not in entry.traits
+    return bool(session.guards & QUEUEING) and not entry.is_immediate
 
 
 def needs_locks(session: Session, entry: Command) -> bool:

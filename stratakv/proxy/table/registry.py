@@ -80,6 +80,7 @@ class Command:
         `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
         `script` does what a script or function declares, `subscriber` is for subscribed clients
         too, `replicates` may write though it is no write command."""
+        self.is_immediate = "immediate" in self.traits
         self.is_vicarious = not self.traits.isdisjoint(("final", "script"))
         """Whether what it does is what others do: a script, or the commands of a transaction."""
         self.constant = constant

@@ -10,9 +10,8 @@ first member within the lower bound on, as long as members are within the upper 
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, dropwhile, islice, takewhile
-from typing import Final, Protocol
+from typing import Final
 
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, UNLIMITED, Txn
 from stratakv.encodings.keyspace.zset_remote import look_up_zset, open_zset
@@ -37,30 +36,38 @@ INFINITY: Final = float("inf")
 NOTHING: Final[tuple[bytes, ...]] = ()
 
 
-class Range(Protocol):
-    """What a range can do, whatever it goes by."""
+class Range:
+    """What a range can do, whatever it goes by.
+
+    Ranges and queries are made for a command each and never changed; written out, since the class
+    of a frozen dataclass takes a microsecond to make one.
+    """
 
     def rows(
         self, txn: Txn, meta: Meta, *, reverse: bool, offset: int, limit: int
     ) -> Iterable[bytes]:
         """Up to `limit` of its `k#` rows after the first `offset`, backwards when `reverse`."""
+        raise NotImplementedError
 
     def length(self, meta: Meta) -> int | None:
         """How many rows there are if that is known without a walk; else None."""
+        raise NotImplementedError
 
     def count(self, txn: Txn, meta: Meta) -> int | None:
         """How many rows there are if that can be told without a walk over them."""
+        raise NotImplementedError
 
     def tiered_count(self, txn: Txn, meta: Meta) -> int | None:
         """How many rows there are if Redis can tell, for versions whose order it has."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class RankRange:
+class RankRange(Range):
     """Ranks from `start` to `end`, both included; negative ones count from the end."""
 
-    start: int
-    end: int
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
 
     def count(self, txn: Txn, meta: Meta) -> int | None:
         """Known from the count."""
@@ -116,14 +123,16 @@ class RankRange:
         return max(0, first), min(last, count - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRange:
+class ScoreRange(Range):
     """Scores from `low` to `high`; an open bound does not belong to the range."""
 
-    low: float
-    high: float
-    low_is_open: bool = False
-    high_is_open: bool = False
+    def __init__(
+        self, low: float, high: float, low_is_open: bool = False, high_is_open: bool = False
+    ) -> None:
+        self.low = low
+        self.high = high
+        self.low_is_open = low_is_open
+        self.high_is_open = high_is_open
 
     @property
     def bounds(self) -> tuple[zset_orders.Bound, zset_orders.Bound]:
@@ -164,16 +173,25 @@ class ScoreRange:
         return start, _edge(order, self.high, after=not self.high_is_open)
 
 
-@dataclass(frozen=True, slots=True)
-class LexRange:
-    """Names from `low` to `high`; None has no bound on that side."""
+class LexRange(Range):
+    """Names from `low` to `high`; None has no bound on that side.
 
-    low: bytes | None
-    high: bytes | None
-    low_is_open: bool = False
-    high_is_open: bool = False
-    is_empty: bool = False
-    """Begins at the greatest of all strings, or ends at the least."""
+    One that `is_empty` begins at the greatest of all strings, or ends at the least.
+    """
+
+    def __init__(
+        self,
+        low: bytes | None,
+        high: bytes | None,
+        low_is_open: bool = False,
+        high_is_open: bool = False,
+        is_empty: bool = False,
+    ) -> None:
+        self.low = low
+        self.high = high
+        self.low_is_open = low_is_open
+        self.high_is_open = high_is_open
+        self.is_empty = is_empty
 
     @property
     def bounds(self) -> tuple[zset_orders.NameBound, zset_orders.NameBound]:
@@ -263,14 +281,18 @@ class LexRange:
         return member < self.high if self.high_is_open else member <= self.high
 
 
-@dataclass(frozen=True, slots=True)
 class Query:
     """A range, the direction to walk it in, and which part of the walk is wanted."""
 
-    range: Range
-    reverse: bool = False
-    offset: int = 0
-    limit: int = UNLIMITED
+    __slots__ = ("limit", "offset", "range", "reverse")
+
+    def __init__(
+        self, wanted: Range, reverse: bool = False, offset: int = 0, limit: int = UNLIMITED
+    ) -> None:
+        self.range = wanted
+        self.reverse = reverse
+        self.offset = offset
+        self.limit = limit
 
     def rows(self, txn: Txn, meta: Meta) -> Iterable[bytes]:
         """The `k#` rows that the query finds, in its order."""
@@ -292,13 +314,15 @@ class Query:
         return max(0, min(self.limit, known - self.offset))
 
 
-@dataclass(frozen=True, slots=True)
 class Selection:
     """What a query found: so many rows, which may still have to be read."""
 
-    meta: Meta
-    length: int
-    found: Iterable[bytes]
+    __slots__ = ("found", "length", "meta")
+
+    def __init__(self, meta: Meta, length: int, found: Iterable[bytes]) -> None:
+        self.meta = meta
+        self.length = length
+        self.found = found
 
     def members(self) -> Iterator[bytes]:
         """The members. Call this or `scored` once."""
@@ -337,8 +361,11 @@ def remove(txn: Txn, key: bytes, wanted: Range, event: str) -> int:
     meta = open_zset(txn, key)
     if meta is None:
         return 0
+    length = wanted.length(meta)
+    if length == 0:
+        return 0
     query = Query(wanted)
-    if wanted.length(meta) == size(meta):
+    if length == size(meta):
         txn.drop(key)
         txn.removal("z", event, key)
         return size(meta)
