@@ -20,7 +20,8 @@ KEY = b"z"
 class Ranked:
     """A keyspace whose sorted set has a directory, and a list that tells what is in it.
 
-    Sets of fewer than `least` members have none; they are known as a whole once they were read.
+    Sets of fewer than `least` members have none; they are known as a whole once they were read, or
+    if they are new.
     """
 
     def __init__(self, seed: int, least: int = 20) -> None:
@@ -39,6 +40,7 @@ class Ranked:
         zsets.add(txn, KEY, pairs)
         txn.apply()
         self.model.update({member: score for score, member in pairs})
+        self.ranks.small.forget()  # as after a restart: what is made anew is known at once
 
     def order(self) -> list[tuple[float, bytes]]:
         return sorted((score, member) for member, score in self.model.items())

@@ -115,6 +115,41 @@ def test_no_scan_is_needed_for_what_is_known() -> None:
     assert ranked.bench.store.stats.scans == scans
 
 
+@given(st.integers(0, 1 << 32), st.booleans())
+def test_a_new_set_is_known_from_the_start(seed: int, kept: bool) -> None:
+    ranked = Ranked(seed, LEAST)
+    scans = ranked.bench.store.stats.scans
+    txn = ranked.bench.txn()
+    for number in range(20):
+        if ranked.model and ranked.random.random() < 0.2:
+            txn.drop(KEY)
+            ranked.model.clear()
+        zsets.add_one(done(txn), KEY, float(ranked.random.randrange(5)), b"new%d" % number)
+        score = zsets.scores(done(txn), KEY, (b"new%d" % number,))[0]
+        assert score is not None
+        ranked.model[b"new%d" % number] = score
+        if kept or ranked.random.random() < 0.5:
+            txn.apply()
+            assert ranked.select(done(txn), ALL) == [member for _, member in ranked.order()]
+    txn.apply()
+    assert ranked.bench.store.stats.scans == scans
+    ranked.check()
+    ranked.assert_reads(done(txn))
+
+
+def test_what_a_discarded_unit_has_made_is_not_known() -> None:
+    ranked = Ranked(1, LEAST)
+    txn = ranked.bench.txn()
+    zsets.add_one(done(txn), KEY, 1.0, b"never")
+    txn.discard()
+    assert not ranked.ranks.small.orders
+    zsets.add(done(txn), KEY, [(2.0, b"b"), (1.0, b"a")])
+    txn.apply()
+    assert ranked.select(done(txn), ALL) == [b"a", b"b"]
+    ranked.model.update({b"a": 1.0, b"b": 2.0})
+    ranked.check()
+
+
 def test_a_larger_set_is_learned_when_it_is_asked_again() -> None:
     ranked = Ranked(1, LEAST)
     ranked.fill(small_orders.AT_ONCE_MEMBERS + 1)

@@ -11,6 +11,8 @@ CACHED_META_BYTES: Final = 450
 """What a cached meta costs besides its value: objects, row names, dict slots (measured)."""
 CACHED_VALUE_BYTES: Final = 1 << 20
 """Metas with a longer value are not cached."""
+KNOWN_BYTES: Final = 8192
+"""Collections up to this size are remembered with their metas."""
 TRIM_STEP: Final = 500
 """Metas that the hand passes in a turn while the cache is above its limit: about a millisecond."""
 
@@ -91,6 +93,27 @@ class Database:
             cost += len(meta.value)
         self.cached_bytes += cost - meta.charge
         meta.charge = cost
+
+    def renew_member(self, key: bytes, member: bytes, value: bytes) -> None:
+        """A member of a collection has another value; if its members are known, that is too."""
+        meta = self.cache.get(key)
+        if meta is None or meta.members is None or member not in meta.members:
+            return
+        change = len(value) - len(meta.members[member])
+        meta.members[member] = value
+        if meta.members_bytes + change > KNOWN_BYTES:
+            change = -meta.members_bytes
+            meta.members = None
+        meta.members_bytes += change
+        if meta.charge:
+            meta.charge += change
+            self.cached_bytes += change
+
+    def forget_members(self, key: bytes) -> None:
+        """Whatever is known of the members of a collection may be wrong."""
+        meta = self.cache.get(key)
+        if meta is not None and meta.members is not None:
+            meta.members = None
 
     def uncache(self, key: bytes) -> None:
         """Forget what is cached of a key. Requires: nothing of it waits for a commit."""

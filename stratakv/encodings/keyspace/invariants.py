@@ -14,9 +14,10 @@ from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import rows
-from stratakv.encodings.layout.metas import Meta
+from stratakv.encodings.layout.metas import ABSENT, Meta
 
 LOOKED_AT: Final = 1000
+MEMBERS_LOOKED_AT: Final = 8
 RANKS_LOOKED_AT: Final = 4
 _KNOWN: Final = (b"!", *rows.PREFIXES)
 
@@ -31,6 +32,7 @@ def check_keyspace(keyspace: Keyspace, *, is_idle: bool, is_draining: bool) -> N
         waits = database.dirty or database.counts_changed
         assert keyspace.dirty or not waits, f"K2: database {database.index} waits, unannounced"
         _check_charges(database)
+        _check_members(keyspace, database)
         if not is_draining:
             _check_queue(keyspace, database)
     for row in islice(keyspace.store.pending, LOOKED_AT):
@@ -116,6 +118,22 @@ def _check_charges(database: Database) -> None:
     if len(database.cache) <= LOOKED_AT:
         charged = sum(meta.charge for meta in database.cache.values())
         assert charged == total, f"K3: {total} bytes are cached, {charged} were charged"
+
+
+def _check_members(keyspace: Keyspace, database: Database) -> None:
+    """Some of the collections that are known as a whole, and of those that have left nothing."""
+    store, ns_length = keyspace.store, len(database.ns)
+    for meta in islice(reversed(database.cache.values()), MEMBERS_LOOKED_AT):
+        if meta.type == ABSENT and meta.version:
+            sub = rows.sub_prefix(meta.row, ns_length, meta.version)
+            left = list(store.scan_keys(sub, rows.end_of(sub)))
+            assert not left, f"K8: {left} are left of an incarnation that is to have no rows"
+        elif meta.members is not None:
+            skip = len(meta.sub)
+            found = {
+                row[skip:]: value for row, value in store.scan(meta.sub, rows.end_of(meta.sub))
+            }
+            assert meta.members == found, f"K8: known are {meta.members}, stored are {found}"
 
 
 def _check_queue(keyspace: Keyspace, database: Database) -> None:

@@ -12,11 +12,13 @@ Between two turns (see invariants.py)
 5. No two databases have the same namespace, and none has one that was dropped.
 6. Only versions that a running long command has made are being built.
 7. Every row that waits for the commit is of a known kind.
+8. What is known of the members of a collection is what is stored; an absent key that has a version
+   has no rows of it.
 
 Promises
-8. `collect` makes rows of all that is dirty at once, metas with their counts. So whatever is
+9. `collect` makes rows of all that is dirty at once, metas with their counts. So whatever is
    written, early by `settle` or at the end of the turn, is a number of whole units of work.
-9. After `abandon` nothing is known that was not read from the store since.
+10. After `abandon` nothing is known that was not read from the store since.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -93,6 +93,8 @@ class LongTxn(Txn):
         """Changes of ranks up to this number are in the snapshot."""
         self._uncounted: set[bytes] = set()
         """Sorted sets of which so many places were shifted that their ranks are given up."""
+        self._renewed: set[bytes] = set()
+        """Keys of which members got other values."""
         self._fresh: dict[bytes, bytes] = {}
         """Paths of incarnations this Txn makes, with their `g#` rows."""
         self._marked: set[bytes] = set()
@@ -227,6 +229,9 @@ class LongTxn(Txn):
             self._uncounted.add(sub)
         elif sub[2:] not in self._fresh:
             self.shifts.append((sub, place, change))
+
+    def begin_order(self, sub: bytes) -> None:
+        """It may be large, and who asks for its order reads it."""
 
     def knows_order(self, meta: Meta) -> bool:
         """Nobody knows what the snapshot holds."""
@@ -381,6 +386,10 @@ class LongTxn(Txn):
         self._kept = max(0, self._kept - size)
         self._settled = min(self._settled, len(self.rows))
 
+    def overwrote(self, key: bytes, put: dict[bytes, bytes]) -> None:
+        """As in a Txn; its own metas know no members, those that others read may."""
+        self._renewed.add(key)
+
     def delete(self, row: bytes) -> None:
         """Delete a sub row."""
         if self.remotes and (remote := self._remote(row)) is not None:
@@ -526,6 +535,8 @@ class LongTxn(Txn):
             self._oldest_dead = None
         for sub in self._uncounted:
             self.recollections.ranks.drop(sub)
+        for key in self._renewed:
+            self.db.forget_members(key)
         super().apply()
         self.keyspace.leftovers.add(self._encoded)
         self._encoded, self._touched = {}, None

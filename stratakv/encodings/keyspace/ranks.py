@@ -51,7 +51,7 @@ AT_ONCE: Final = 1000
 FED_ROWS: Final = 1024
 
 Shift = tuple[bytes, bytes, int]
-"""(the set's `sub`, place, 1 if it was taken and -1 if it was left)"""
+"""(the set's `sub`, place, 1 if it was taken and -1 if it was left); 0 if the set is new"""
 Pause = Callable[[], None]
 
 
@@ -156,9 +156,12 @@ class Ranks:
 
     def apply(self, shifts: list[Shift]) -> None:
         """What was written is what everybody sees from now on."""
-        if self.small.orders:
-            for sub, place, change in shifts:
-                self.small.amend(sub, place, change)
+        small = self.small
+        for sub, place, change in shifts:
+            if change:
+                small.amend(sub, place, change)
+            else:
+                small.begin(sub)
         if self.directories:
             self._amend(shifts)
 
@@ -169,7 +172,7 @@ class Ranks:
             self._journal(shifts)
         for sub, place, change in shifts:
             directory = self.directories.get(sub)
-            if directory is None:
+            if directory is None or not change:
                 continue
             directory.stamp = self.changes
             if directory.journal is not None:

@@ -2,7 +2,7 @@
 
 A scan of the store takes some 15 us, and before it what was written lately goes to the engine. An
 application that adds to a ranking and shows its first page pays for both each time. So the `k#`
-rows of a small set that is asked again are kept as a sorted list.
+rows of a small set that is new, or is asked again, are kept as a sorted list.
 
 A list is right as a directory of ranks is (see ranks.py, which hands the shifts on): it tells of
 what the last command left, a Txn adds its own shifts, and a LongTxn, which reads a snapshot, asks
@@ -109,6 +109,15 @@ class SmallOrders:
         self.bytes += order.bytes
         self._trim()
         return order
+
+    def begin(self, sub: bytes) -> None:
+        """A set is new, and its order is known from the start: its members follow."""
+        if self.limit_bytes and self.most:
+            self.drop(sub)
+            order = self.orders[sub] = SmallOrder(order_of(sub), [])
+            self.bytes += order.bytes
+            if self.bytes > self.limit_bytes:
+                self._trim()
 
     def _is_worth_it(self, sub: bytes, count: int) -> bool:
         if count <= AT_ONCE_MEMBERS or sub in self._asked:

@@ -33,7 +33,7 @@ from stratakv.encodings.keyspace.ranks import Shift
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryKind, KeyChange
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.formats import FORMATS
-from stratakv.encodings.layout.metas import ABSENT, NO_EXPIRY, STRING, WHOLE, Extra, Meta
+from stratakv.encodings.layout.metas import ABSENT, HASH, NO_EXPIRY, SET, STRING, WHOLE, Extra, Meta
 from stratakv.errors import wrong_type
 from stratakv.storage.cache.contract import BYPASS, Cache
 from stratakv.storage.missing import Answers, Missing, Then, TooLong
@@ -135,6 +135,10 @@ class Txn:
         self.rows: Overlay = {}
         self.shifts: list[Shift] = []
         """Places in the order of sorted sets that were taken or left; see ranks.py."""
+        self.begun: set[bytes] = set()
+        """Sorted sets that are new, by their `sub`: all of their order is known."""
+        self.overwritten: dict[bytes, dict[bytes, bytes]] = {}
+        """Members of known collections that got another value, by key; see member_rows.py."""
         self.live_change = 0
         self.expiring_change = 0
         self.budget = ROW_BUDGET
@@ -231,7 +235,12 @@ class Txn:
         if made.remote:
             self.need_storage()
             self.keyspace.note_remote()
-        version = self.keyspace.versions.next()
+        version = 0
+        if old.type == ABSENT and type_ in (HASH, SET):
+            # It has left no rows: those that DEL deletes in this commit are then just put.
+            version = old.version
+        if not version:
+            version = self.keyspace.versions.next()
         row = old.row
         sub = rows.sub_prefix(row, len(self.db.ns), version) if made.stored else b""
         meta = Meta(row, type_, encoding, version, expire_ms, extra, sub)
@@ -339,10 +348,15 @@ class Txn:
                 if self.keyspace.tier.on and not old.format.plain:
                     self._note(old).gone = True
                 self.recollections.ranks.drop(old.sub)
+                if old.sub in self.begun:
+                    self.begun.discard(old.sub)
+                    self.shifts = [shift for shift in self.shifts if shift[0] != old.sub]
                 if old.members is not None and len(old.members) <= self.budget:
                     self.budget -= len(old.members)
                     for member in old.members:
                         self.rows[old.sub + member] = None
+                    if new.type == ABSENT:
+                        new.version = old.version
                 else:
                     self.db.queue_garbage(old.version)
                     self.rows[rows.garbage_row(self.db.ns, old.version, key)] = metas.obituary(old)
@@ -401,6 +415,15 @@ class Txn:
         for row in [row for row in self.rows if row.startswith(sub)]:
             del self.rows[row]
         self.shifts = [shift for shift in self.shifts if shift[0] != sub]
+        self.begun.discard(sub)
+
+    def overwrote(self, key: bytes, put: dict[bytes, bytes]) -> None:
+        """Rows of members that were there were put, in a collection that is known as a whole."""
+        known = self.overwritten.get(key)
+        if known is None:
+            self.overwritten[key] = put
+        else:
+            known.update(put)
 
     def delete(self, row: bytes) -> None:
         """Delete a sub row."""
@@ -466,8 +489,13 @@ class Txn:
     def shifted(self, sub: bytes, place: bytes, change: int) -> None:
         """A place in a sorted set's order was taken (1), or left (-1)."""
         ranks = self.recollections.ranks
-        if sub in ranks.small.orders or sub in ranks.directories:
+        if sub in ranks.small.orders or sub in ranks.directories or sub in self.begun:
             self.shifts.append((sub, place, change))
+
+    def begin_order(self, sub: bytes) -> None:
+        """A sorted set is made: nobody need look for what its order is."""
+        self.begun.add(sub)
+        self.shifts.append((sub, b"", 0))
 
     def knows_order(self, meta: Meta) -> bool:
         """Whether the order of a set is known as a whole."""
@@ -637,7 +665,13 @@ class Txn:
             self.rows.clear()
         if self.shifts:
             shifts, self.shifts = self.shifts, []
+            self.begun.clear()
             self.recollections.ranks.apply(shifts)
+        if self.overwritten:
+            for key, put in self.overwritten.items():
+                for member, value in put.items():
+                    db.renew_member(key, member, value)
+            self.overwritten.clear()
         if self.live_change or self.expiring_change:
             db.live += self.live_change
             db.expiring += self.expiring_change
@@ -691,6 +725,8 @@ class Txn:
         self.metas.clear()
         self.rows.clear()
         self.shifts.clear()
+        self.begun.clear()
+        self.overwritten.clear()
         self.live_change = self.expiring_change = 0
         self.later = self.changes = self.effects = None
         if self.siblings is not None:

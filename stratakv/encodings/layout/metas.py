@@ -72,8 +72,11 @@ class Meta:
     collection, (head, tail) of a list, the state of a stream as stored, or None. `sub` is
     "s#" | path; it is empty for strings that have no sub rows. `hot` and `charge` belong to the
     cache: used since the hand last passed, and the bytes it was charged for the key. So do
-    `members`, the names of all members of a small collection that counts, if they are known:
-    whoever adds or takes one makes another Meta (see member_rows.py).
+    `members`, all members of a small collection that counts, with their values, if they are known:
+    whoever adds or takes one makes another Meta, whoever gives one another value changes it there
+    when that is applied (see member_rows.py). `in_order`: they are in the order of their names.
+
+    An absent one may have the version of an incarnation that has left no rows: see `Txn.create`.
     """
 
     __slots__ = (
@@ -82,6 +85,7 @@ class Meta:
         "expire_ms",
         "extra",
         "hot",
+        "in_order",
         "members",
         "members_bytes",
         "row",
@@ -109,8 +113,9 @@ class Meta:
         self.sub = sub
         self.hot = False
         self.charge = 0
-        self.members: list[bytes] | None = None
+        self.members: dict[bytes, bytes] | None = None
         self.members_bytes = 0
+        self.in_order = False
 
     @property
     def value(self) -> bytes:
@@ -149,6 +154,7 @@ class Meta:
             self.row, self.type, self.encoding, self.version, expire_ms, self.extra, self.sub
         )
         changed.members, changed.members_bytes = self.members, self.members_bytes
+        changed.in_order = self.in_order
         return changed
 
     def turned(self) -> "Meta":

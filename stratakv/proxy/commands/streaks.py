@@ -224,6 +224,7 @@ def _put_members(session: Session, requests: list[Request], at: int, type_: int,
     meta: Meta | None = None
     known = count = 0
     sub = b""
+    members: dict[bytes, bytes] | None = None
     number, stop = at, min(len(requests), at + STREAK_MOST)
     while number < stop:
         request = requests[number]
@@ -240,13 +241,18 @@ def _put_members(session: Session, requests: list[Request], at: int, type_: int,
             extra = meta.extra
             assert isinstance(extra, int)
             known = count = extra
-            sub = meta.sub
+            sub, members = meta.sub, meta.members
         row = sub + request[2]
-        stored = store.peek(row)
+        stored = store.peek(row) if members is None else members.get(request[2])
         if stored is UNKNOWN:
             break
         if stored is None:
+            if members is not None:
+                break  # it is to be known as well
             count += 1
+        elif members is not None and words == 4:
+            txn.db.renew_member(key, request[2], request[3])
+            members = meta.members
         if stored is None or words == 4:
             store.pending[row] = request[3] if words == 4 else b""
             marks.append(len(out))
@@ -267,6 +273,7 @@ def hget(session: Session, requests: list[Request], at: int) -> int:
     word, key = requests[at][0], requests[at][1]
     meta: Meta | None = None
     sub = b""
+    members: dict[bytes, bytes] | None = None
     number, stop = at, min(len(requests), at + STREAK_MOST)
     while number < stop:
         request = requests[number]
@@ -277,8 +284,8 @@ def hget(session: Session, requests: list[Request], at: int) -> int:
             meta = _live(txn, key, HASH)
             if meta is None or not HASH_PLAIN[meta.encoding]:
                 break
-            sub = meta.sub
-        value = store.peek(sub + request[2])
+            sub, members = meta.sub, meta.members
+        value = store.peek(sub + request[2]) if members is None else members.get(request[2])
         if value is UNKNOWN or value is None or len(value) >= _SHORT:
             break
         out.append(BULK_HEADS[len(value)] + value + CRLF)

@@ -42,7 +42,7 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     """
     meta = txn.expect(key, HASH)
     if meta is None:
-        member_rows.fill(txn, member_rows.begin(txn, key, HASH, 1), {field: value})
+        member_rows.fill(txn, key, member_rows.begin(txn, key, HASH, 1), {field: value})
         return 1
     row = meta.sub + field
     known = meta.extra
@@ -53,12 +53,14 @@ def assign(txn: Txn, key: bytes, field: bytes, value: bytes) -> int:
     if known is None:
         txn.put(row, value)
         return 1
-    if txn.get(row) is not None:
-        txn.put(row, value)
-        return 0
+    is_new = member_rows.find(txn, meta, field) is None
     txn.put(row, value)
-    member_rows.grow(txn, key, meta, (field,))
-    return 1
+    put = {field: value}
+    if is_new:
+        member_rows.grow(txn, key, meta, put, put)
+        return 1
+    member_rows.overwrite(txn, key, meta, put)
+    return 0
 
 
 def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
@@ -72,7 +74,7 @@ def assign_all(txn: Txn, key: bytes, pairs: Sequence[bytes]) -> int:
     if meta is None:
         made = dict(zip(pairs[::2], pairs[1::2], strict=True))
         meta = member_rows.begin(txn, key, HASH, len(made))
-        member_rows.fill(txn, meta, made)
+        member_rows.fill(txn, key, meta, made)
         return _told(txn, key, fields if meta.extra is None else len(made))
     if not HASH_PLAIN[meta.encoding]:
         if HASH_TIMED[meta.encoding]:
@@ -118,14 +120,16 @@ def _put_all(txn: Txn, key: bytes, meta: Meta, pairs: Sequence[bytes]) -> int:
         _put_blindly(txn, meta, pairs)
         return len(pairs) // 2
     sub = meta.sub
-    new: list[bytes] = []
-    for field, value in zip(pairs[::2], pairs[1::2], strict=True):
-        row = sub + field
-        if txn.get(row) is None:
-            new.append(field)
-        txn.put(row, value)
+    put = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    new: dict[bytes, bytes] = {}
+    for field, value in put.items():
+        if member_rows.find(txn, meta, field) is None:
+            new[field] = value
+        txn.put(sub + field, value)
     if new:
-        member_rows.grow(txn, key, meta, new)
+        member_rows.grow(txn, key, meta, new, put)
+    else:
+        member_rows.overwrite(txn, key, meta, put)
     return len(new)
 
 
@@ -157,7 +161,7 @@ def find(txn: Txn, key: bytes, field: bytes) -> bytes | None:
         found = cached_reads.fields(txn, meta, (field,))
         if found is not None:
             return found[0]
-    return txn.get(meta.sub + field)
+    return member_rows.find(txn, meta, field)
 
 
 def _stored(txn: Txn, key: bytes, field: bytes) -> bytes | None:
@@ -170,7 +174,7 @@ def value_in(txn: Txn, meta: Meta, field: bytes) -> bytes | None:
     """The stored value of a live field, or None. Requires: the key is a hash."""
     if HASH_TIMED[meta.encoding]:
         return field_times.value(txn, meta, field)
-    return txn.get(meta.sub + field)
+    return member_rows.find(txn, meta, field)
 
 
 def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None]:
@@ -184,8 +188,7 @@ def find_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> list[bytes | None
         found = cached_reads.fields(txn, meta, fields)
         if found is not None:
             return found
-    sub, get = meta.sub, txn.get
-    return [get(sub + field) for field in fields]
+    return [member_rows.find(txn, meta, field) for field in fields]
 
 
 def has_all(txn: Txn, key: bytes, fields: Sequence[bytes]) -> bool:

@@ -37,17 +37,18 @@ def add(txn: Txn, key: bytes, member: bytes) -> int:
     """Add one member; 1 if it is new (or if the set does not count), else 0. The hot path."""
     meta = txn.expect(key, SET)
     if meta is None:
-        member_rows.fill(txn, member_rows.begin(txn, key, SET, 1), {member: b""})
+        member_rows.fill(txn, key, member_rows.begin(txn, key, SET, 1), {member: b""})
     else:
         row = meta.sub + member
         known = meta.extra
-        if known is not None and txn.get(row) is not None:
+        if known is not None and member_rows.find(txn, meta, member) is not None:
             return 0
         if SET_TIERED[meta.encoding]:
             txn.note(meta, member)
         txn.put(row, b"")
         if known is not None:
-            member_rows.grow(txn, key, meta, (member,))
+            put = {member: b""}
+            member_rows.grow(txn, key, meta, put, put)
     if txn.keyspace.notifies:
         txn.event("s", "sadd", key)
     return 1
@@ -60,27 +61,31 @@ def add_all(txn: Txn, key: bytes, new_members: Sequence[bytes]) -> int:
     if meta is None:
         made = dict.fromkeys(new_members, b"")
         meta = member_rows.begin(txn, key, SET, len(made))
-        member_rows.fill(txn, meta, made)
+        member_rows.fill(txn, key, meta, made)
         if SET_TIERED[meta.encoding]:
             txn.note(meta, b"")
         txn.event("s", "sadd", key)
         return len(new_members) if meta.extra is None else len(made)
     sub, counted = meta.sub, meta.extra is not None
-    new: list[bytes] = []
+    new: dict[bytes, bytes] = {}
+    given = 0
     for number, member in enumerate(new_members):
         row = sub + member
-        if not counted or txn.get(row) is None:
+        if not counted:
             txn.put(row, b"")
-            new.append(member)
+            given += 1
+        elif member_rows.find(txn, meta, member) is None:
+            txn.put(row, b"")
+            new[member] = b""
         if not number % PAUSE_EVERY:
             txn.pause_if_due()
-    if new:
+    if new or given:
         if SET_TIERED[meta.encoding]:
             txn.note(meta, b"")
         if counted:
-            member_rows.grow(txn, key, meta, new)
+            member_rows.grow(txn, key, meta, new, new)
         txn.event("s", "sadd", key)
-    return len(new)
+    return len(new) + given
 
 
 def remove(txn: Txn, key: bytes, old_members: Sequence[bytes]) -> int:
@@ -100,7 +105,7 @@ def count(txn: Txn, key: bytes) -> int:
 def contains(txn: Txn, key: bytes, member: bytes) -> bool:
     """Whether it is a member."""
     meta = txn.look_up(key, SET)
-    return meta is not None and txn.get(meta.sub + member) is not None
+    return meta is not None and member_rows.find(txn, meta, member) is not None
 
 
 def contains_each(txn: Txn, key: bytes, candidates: Sequence[bytes]) -> list[int]:
@@ -108,8 +113,7 @@ def contains_each(txn: Txn, key: bytes, candidates: Sequence[bytes]) -> list[int
     meta = txn.look_up(key, SET)
     if meta is None:
         return [0] * len(candidates)
-    sub, get = meta.sub, txn.get
-    return [int(get(sub + member) is not None) for member in candidates]
+    return [int(member_rows.find(txn, meta, member) is not None) for member in candidates]
 
 
 def everything(txn: Txn, key: bytes) -> tuple[int, Iterable[bytes]]:

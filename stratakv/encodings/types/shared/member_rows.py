@@ -14,11 +14,13 @@ Invariants
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from stratakv.encodings.keyspace.database import KNOWN_BYTES
 from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
 from stratakv.encodings.layout.formats import FORMATS
 from stratakv.encodings.layout.metas import Meta
-from stratakv.encodings.layout.rows import end_of
+from stratakv.encodings.layout.rows import end_of, key_of_sub_row
 from stratakv.encodings.types.shared import sampling
+from stratakv.storage.row_cache import UNKNOWN
 
 PAUSE_EVERY: Final = 128
 SAMPLE_ROWS_KEPT: Final = 10_000
@@ -26,10 +28,10 @@ WHOLE_COUNT: Final = 128
 WHOLE_VALUE_BYTES: Final = 64
 """Redis keeps a collection up to these sizes in one piece, and scans it in one step."""
 KNOWN_MEMBERS: Final = 64
-KNOWN_BYTES: Final = 4096
-"""Collections up to this size are remembered member by member once they were read as a whole."""
-MEMBER_COST: Final = 50
-"""What a name takes besides its bytes."""
+"""Collections of so many members, and of KNOWN_BYTES, are known as a whole: those that were made
+by this process, and those that were read as a whole."""
+MEMBER_COST: Final = 150
+"""What a member takes besides its bytes: two objects and a place in a dictionary."""
 
 
 def begin(txn: Txn, key: bytes, type_: int, count: int) -> Meta:
@@ -39,7 +41,7 @@ def begin(txn: Txn, key: bytes, type_: int, count: int) -> Meta:
     return txn.create(key, type_, extra, encoding=encoding)
 
 
-def fill(txn: Txn, meta: Meta, members: Mapping[bytes, bytes]) -> None:
+def fill(txn: Txn, key: bytes, meta: Meta, members: Mapping[bytes, bytes]) -> None:
     """Give a new incarnation its members. Requires: it was begun for just so many.
 
     No row of it is there, so none is looked for; and if it is small, it is known as a whole.
@@ -51,26 +53,58 @@ def fill(txn: Txn, meta: Meta, members: Mapping[bytes, bytes]) -> None:
             txn.pause_if_due()
     if txn.is_long or meta.extra is None:
         return
-    for member in members:
-        txn.store.row_cache.keep(sub + member, None)
-    if meta.format.plain:
-        _know(meta, members)
+    if meta.format.plain and len(members) <= KNOWN_MEMBERS:
+        _know(txn, key, meta, dict(members))
+    if meta.members is None:
+        pending = txn.store.pending
+        for member in members:
+            if sub + member not in pending:  # it may be of an incarnation that was just deleted
+                txn.store.row_cache.keep(sub + member, None)
 
 
-def grow(txn: Txn, key: bytes, meta: Meta, new: Sequence[bytes]) -> None:
-    """Count members whose rows were put. Requires: the collection counts, and had none of them."""
+def grow(
+    txn: Txn, key: bytes, meta: Meta, new: Mapping[bytes, bytes], all_put: Mapping[bytes, bytes]
+) -> None:
+    """Count new members. Requires: the collection counts, and had none of them.
+
+    `all_put` are the members whose rows were put, the new ones among them.
+    """
     known: int = meta.extra  # type: ignore[assignment]  # an int by the layout
     txn.update(key, meta, known + len(new))
-    if meta.members is not None:
-        _know(txn.metas[key], [*meta.members, *new])
+    if meta.members is not None and known + len(new) <= KNOWN_MEMBERS:
+        _know(txn, key, txn.metas[key], {**meta.members, **all_put})
 
 
-def _know(meta: Meta, members: Iterable[bytes]) -> None:
-    """These are all members; remember that if they are few."""
-    names = sorted(members)
-    size = sum([len(member) + MEMBER_COST for member in names])
-    if len(names) <= KNOWN_MEMBERS and size <= KNOWN_BYTES:
-        meta.members, meta.members_bytes = names, size
+def overwrite(txn: Txn, key: bytes, meta: Meta, put: dict[bytes, bytes]) -> None:
+    """Rows of members that were there already were put: their values are known with them."""
+    if meta.members is not None or txn.is_long:
+        txn.overwrote(key, put)
+
+
+def _know(txn: Txn, key: bytes, meta: Meta, members: dict[bytes, bytes]) -> None:
+    """These are all members; remember that if they are small.
+
+    Not if values wait to be renewed: they may be those of the incarnation before.
+    """
+    if key in txn.overwritten:
+        return
+    size = 0
+    for member, value in members.items():
+        size += len(member) + len(value) + MEMBER_COST
+    if size <= KNOWN_BYTES:
+        meta.members, meta.members_bytes, meta.in_order = members, size, False
+
+
+def find(txn: Txn, meta: Meta, member: bytes) -> bytes | None:
+    """The value of a member, or None if it is not there."""
+    members = meta.members
+    if members is None:
+        return txn.get(meta.sub + member)
+    if txn.rows:
+        own = txn.rows.get(meta.sub + member, UNKNOWN)
+        if own is not UNKNOWN:
+            return own
+    return members.get(member)
 
 
 def count(txn: Txn, meta: Meta) -> int:
@@ -94,7 +128,7 @@ def each(txn: Txn, meta: Meta, limit: int = UNLIMITED) -> Iterable[bytes]:
     skip = len(sub)
     if meta.members is not None and limit >= len(meta.members) and not txn.is_long:
         txn.spend(len(meta.members))
-        return list(meta.members)
+        return list(_in_order(meta, meta.members))
     found = txn.scan_keys(sub, end_of(sub), limit=limit)
     if txn.is_long:
         return _cut(found, skip)
@@ -106,7 +140,8 @@ def each_pair(txn: Txn, meta: Meta) -> Iterable[tuple[bytes, bytes]]:
     sub = meta.sub
     skip = len(sub)
     if meta.members is not None and not txn.is_long:
-        return _known_pairs(txn, meta, meta.members)
+        txn.spend(len(meta.members))
+        return _known_pairs(txn, meta, _in_order(meta, meta.members))
     found = txn.scan(sub, end_of(sub))
     if txn.is_long:
         return _cut_pairs(found, skip)
@@ -116,17 +151,29 @@ def each_pair(txn: Txn, meta: Meta) -> Iterable[tuple[bytes, bytes]]:
     return pairs
 
 
-def _known_pairs(txn: Txn, meta: Meta, members: list[bytes]) -> list[tuple[bytes, bytes]]:
-    """The members with their values, from rows that are mostly remembered: no scan.
+def _known_pairs(txn: Txn, meta: Meta, members: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    """The members with their values, and with those that the Txn has given them: no scan.
 
     A scan takes 15 us, and before it what was written lately goes to the engine.
     """
+    if not txn.rows:
+        return list(members.items())
+    sub, own = meta.sub, txn.rows
     pairs: list[tuple[bytes, bytes]] = []
-    for member in members:
-        value = txn.get(meta.sub + member)
-        assert value is not None, "a member is gone, and its meta is the same"
-        pairs.append((member, value))
+    for member, value in members.items():
+        fresh = own.get(sub + member)
+        pairs.append((member, value if fresh is None else fresh))
     return pairs
+
+
+def _in_order(meta: Meta, members: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """The members, put into the order of their names when they are first asked for."""
+    if not meta.in_order:
+        found = sorted(members.items())
+        members.clear()
+        members.update(found)
+        meta.in_order = True
+    return members
 
 
 def _learn(txn: Txn, meta: Meta, pairs: list[tuple[bytes, bytes]]) -> None:
@@ -136,13 +183,10 @@ def _learn(txn: Txn, meta: Meta, pairs: list[tuple[bytes, bytes]]) -> None:
     """
     if not meta.charge or meta.extra != len(pairs) or not meta.format.plain:
         return
-    _know(meta, [member for member, _ in pairs])
-    if meta.members is None:
-        return
-    txn.db.charge(meta)
-    if not txn.store.pending:
-        for member, value in pairs:
-            txn.store.row_cache.keep(meta.sub + member, value)
+    _know(txn, key_of_sub_row(meta.sub, len(txn.db.ns)), meta, dict(pairs))
+    if meta.members is not None:
+        meta.in_order = True
+        txn.db.charge(meta)
 
 
 def _cut(found: Iterable[bytes], skip: int) -> Iterator[bytes]:
@@ -165,7 +209,7 @@ def remove(txn: Txn, key: bytes, meta: Meta | None, members: Sequence[bytes]) ->
     gone = 0
     for member in members:
         row = sub + member
-        if txn.get(row) is not None:
+        if find(txn, meta, member) is not None:
             txn.delete(row)
             gone += 1
             if is_tiered:

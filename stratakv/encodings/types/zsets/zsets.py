@@ -81,6 +81,9 @@ class ZsetEditor:
         """Give a member a score. Requires: `old` is what `find` says."""
         if self._meta is None:
             self._open(self._txn.create(self._key, ZSET, 0))
+            assert self._meta is not None
+            if not ZSET_TIERED[self._meta.encoding]:
+                self._txn.begin_order(self._sub)
         assert self._meta is not None
         raw = encode_score(new)
         if old is None:
@@ -138,6 +141,8 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
     raw = encode_score(score)
     if meta is None:
         meta, old = txn.create(key, ZSET, 1), None
+        if not ZSET_TIERED[meta.encoding]:
+            txn.begin_order(meta.sub)
     else:
         old = txn.get(meta.sub + member)
         if old == raw:
