@@ -5,6 +5,7 @@
     namespaces     which database has which, and which were dropped
     versions       numbers for the incarnations of keys
     meta_cache     the limit of the cache of decoded metas
+    key_filter     which keys a database may have
     leftovers      what is too much to be freed at once
     sparse_ranges  where many rows were deleted
     recollections  what is remembered of collections

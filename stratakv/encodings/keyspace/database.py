@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Final
 
+from stratakv.encodings.keyspace.key_filter import KeyFilter
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Meta
 from stratakv.storage.store import Store
@@ -29,6 +30,7 @@ class Database:
         "deleted",
         "dirty",
         "expiring",
+        "filter",
         "garbage_from",
         "index",
         "live",
@@ -52,6 +54,8 @@ class Database:
         self.expiring = 0
         self.born: int | None = None
         """The store's mark when the namespace was new; None if it was not made by this process."""
+        self.filter: KeyFilter | None = None
+        """Which keys there may be; None if there may be any."""
         self.deleted = 0
         """Metas that were deleted since their range was last compacted."""
         self.counts_changed = False
@@ -77,7 +81,8 @@ class Database:
         meta = self.dirty.get(key)
         if meta is None:
             row = rows.meta_row(self.ns, key)
-            raw = store.get(row)
+            may_be = self.filter is None or self.filter.may_have(row)
+            raw = store.get(row) if may_be else None
             meta = metas.absent(row) if raw is None else metas.decode(row, len(self.ns), raw)
             if raw is not None and len(raw) > CACHED_VALUE_BYTES:
                 return meta
@@ -151,6 +156,7 @@ class Database:
         self.garbage_from, other.garbage_from = other.garbage_from, self.garbage_from
         self.deleted, other.deleted = other.deleted, self.deleted
         self.born, other.born = other.born, self.born
+        self.filter, other.filter = other.filter, self.filter
 
     def evict(self, excess: int) -> int:
         """A step of the hand over the oldest metas, which drops those that were not used since it

@@ -122,8 +122,10 @@ def _check_charges(database: Database) -> None:
 
 def _check_members(keyspace: Keyspace, database: Database) -> None:
     """Some of the collections that are known as a whole, and of those that have left nothing."""
-    store, ns_length = keyspace.store, len(database.ns)
+    store, ns_length, has = keyspace.store, len(database.ns), database.filter
     for meta in islice(reversed(database.cache.values()), MEMBERS_LOOKED_AT):
+        is_filtered = has is not None and not has.may_have(meta.row)
+        assert meta.type == ABSENT or not is_filtered, f"K8: {meta.row!r} is filtered out"
         if meta.type == ABSENT and meta.version:
             sub = rows.sub_prefix(meta.row, ns_length, meta.version)
             left = list(store.scan_keys(sub, rows.end_of(sub)))

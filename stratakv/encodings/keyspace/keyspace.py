@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.cursors import Cursors
 from stratakv.encodings.keyspace.database import CACHED_META_BYTES, Database
+from stratakv.encodings.keyspace.key_filter import KeyFilter
 from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
 from stratakv.encodings.keyspace.meta_cache import MetaCache
@@ -99,6 +100,7 @@ class Keyspace:
         for database in self.databases:
             database.load_counts(store)
             database.born = store.mark() if is_new else None
+            database.filter = KeyFilter(len(database.ns)) if is_new else None
         self.cache = MetaCache(cache_bytes)
         self.leftovers = Leftovers()
         store.on_leftovers = store.row_cache.on_leftovers = self.leftovers.add
@@ -263,6 +265,7 @@ class Keyspace:
         born = self.store.mark()
         ns = self._leave(database, self.namespaces.make(database.index))
         database.born = born
+        database.filter = KeyFilter(len(ns))
         self.recollections.field_times_from[ns] = rows.end_of(rows.FIELD_EXPIRY + ns)
         self.namespaces.save_names([database.ns for database in self.databases])
 
@@ -273,7 +276,7 @@ class Keyspace:
         self.leftovers.add(database.forget())
         database.ns = ns
         database.live = database.expiring = database.deleted = 0
-        database.garbage_from = database.born = None
+        database.garbage_from = database.born = database.filter = None
         self.recollections.field_times_from.pop(old, None)
         database.counts_changed = self.dirty = True
         return ns
@@ -351,7 +354,7 @@ class Keyspace:
         for database in self.databases:
             database.forget()
             database.counts_changed = False
-            database.born = None
+            database.born = database.filter = None
             database.garbage_from = 0
         self._check_format()
         self.has_remote = self.store.get(rows.REMOTE_ROW) is not None

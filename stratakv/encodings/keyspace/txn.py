@@ -342,8 +342,11 @@ class Txn:
             self._reindex(key, old, new)
         if old.type != new.type or old.version != new.version:
             self.live_change += (new.type != ABSENT) - (old.type != ABSENT)
-            if old.type == ABSENT and self.keyspace.notifies:
-                self.event("n", "new", key)
+            if old.type == ABSENT:
+                if self.db.filter is not None:
+                    self.db.filter.add(new.row)
+                if self.keyspace.notifies:
+                    self.event("n", "new", key)
             if old.sub:
                 if self.keyspace.tier.on and not old.format.plain:
                     self._note(old).gone = True
