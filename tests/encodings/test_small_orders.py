@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,6 +138,33 @@ def test_a_new_set_is_known_from_the_start(seed: int, kept: bool) -> None:
     ranked.assert_reads(done(txn))
 
 
+def test_new_members_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_orders, "NAMED", 20)
+    ranked = Ranked(1, LEAST)
+    stats = ranked.bench.store.stats
+    txn = ranked.bench.txn()
+    zsets.add_one(done(txn), KEY, 1.0, b"first")
+    txn.apply()
+    reads = stats.reads
+    for number in range(19):
+        zsets.add_one(done(txn), KEY, float(number), b"new%d" % number)
+        assert zsets.scores(done(txn), KEY, (b"none", b"new%d" % number)) == [None, float(number)]
+        txn.apply()
+    assert stats.reads == reads
+    order = known(ranked)
+    assert order is not None
+    assert order.names is not None
+    for number in range(10, 30):
+        zsets.add_one(done(txn), KEY, float(number) + 1, b"new%d" % number)
+        txn.apply()
+    order = known(ranked)
+    assert order is not None
+    assert order.names is None
+    ranked.model = {b"first": 1.0} | {b"new%d" % n: float(n) + (n >= 10) for n in range(30)}
+    ranked.assert_reads(done(txn))
+    ranked.check()
+
+
 def test_what_a_discarded_unit_has_made_is_not_known() -> None:
     ranked = Ranked(1, LEAST)
     txn = ranked.bench.txn()
@@ -211,9 +239,9 @@ def test_what_was_not_used_goes_first() -> None:
 
 
 def test_what_cannot_be_is_dropped() -> None:
-    for place, change in ((b"1", 1), (b"2", -1)):
+    for place, change in ((b"12345678a", 1), (b"12345678b", -1)):
         small = SmallOrders(10)
-        small.orders[b"s#x"] = order = SmallOrder(b"k#x", [b"k#x1"])
+        small.orders[b"s#x"] = order = SmallOrder(b"k#x", [b"k#x12345678a"])
         small.bytes = order.bytes
         small.amend(b"s#x", place, change)
         assert not small.orders

@@ -93,6 +93,9 @@ def _check_small_orders(keyspace: Keyspace) -> None:
         if _live_meta(keyspace, sub) is not None:
             found = list(keyspace.store.scan_keys(order.prefix, rows.end_of(order.prefix)))
             assert order.rows == found, f"O1: {len(order.rows)} rows are known of {len(found)}"
+            at = len(order.prefix) + rows.SCORE_BYTES
+            named = order.names is None or order.names == {row[at:] for row in found}
+            assert named, f"O1: the members {order.names} are known of {len(found)}"
 
 
 def _live_meta(keyspace: Keyspace, sub: bytes) -> Meta | None:

@@ -233,6 +233,10 @@ class LongTxn(Txn):
     def begin_order(self, sub: bytes) -> None:
         """It may be large, and who asks for its order reads it."""
 
+    def lacks(self, sub: bytes, member: bytes) -> bool:
+        """As below."""
+        return False
+
     def knows_order(self, meta: Meta) -> bool:
         """Nobody knows what the snapshot holds."""
         return False

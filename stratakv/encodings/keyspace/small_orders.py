@@ -9,7 +9,8 @@ what the last command left, a Txn adds its own shifts, and a LongTxn, which read
 the snapshot. What does not fit (a place that is taken twice, a set that has grown) is dropped.
 
 Invariants, between two turns
-1. A list holds the names of all `k#` rows of its set, in order, if the set is live.
+1. A list holds the names of all `k#` rows of its set, in order, if the set is live; and `names`, if
+   it is there, the members.
 2. `bytes` is the sum of what the lists take.
 """
 
@@ -18,7 +19,7 @@ from collections import OrderedDict
 from typing import Final
 
 from stratakv.encodings.layout.metas import order_of
-from stratakv.encodings.layout.rows import end_of
+from stratakv.encodings.layout.rows import SCORE_BYTES, end_of
 from stratakv.storage.store import Store
 
 LIMIT_BYTES: Final = 16 << 20
@@ -28,6 +29,10 @@ ASKED: Final = 4096
 ROW_BYTES: Final = 41
 """What a row takes besides its bytes: the object, and its place in the list."""
 ORDER_BYTES: Final = 300
+NAMED: Final = 512
+"""Up to so many members their names are known as well: a new one need not be looked for."""
+NAME_BYTES: Final = 100
+"""What a name takes besides its bytes: the object, and its place in the set."""
 GROWTH: Final = 4
 """A set may grow to so many times the size up to which it is learned."""
 
@@ -35,13 +40,19 @@ GROWTH: Final = 4
 class SmallOrder:
     """The rows of one set."""
 
-    __slots__ = ("bytes", "hot", "prefix", "rows")
+    __slots__ = ("bytes", "hot", "names", "prefix", "rows")
 
-    def __init__(self, prefix: bytes, rows: list[bytes]) -> None:
+    def __init__(self, prefix: bytes, rows: list[bytes], *, named: bool = True) -> None:
         self.prefix = prefix
         self.rows = rows
         self.hot = False
         self.bytes = ORDER_BYTES + sum([len(row) + ROW_BYTES for row in rows])
+        self.names: set[bytes] | None = None
+        """The members, if they are few."""
+        if named and len(rows) <= NAMED:
+            at = len(prefix) + SCORE_BYTES
+            self.names = {row[at:] for row in rows}
+            self.bytes += sum([len(row) - at + NAME_BYTES for row in rows])
 
     def amend(self, place: bytes, change: int) -> bool:
         """A place was taken (1) or left (-1); says whether that can be."""
@@ -54,16 +65,30 @@ class SmallOrder:
                 return False
             rows.insert(at, row)
             self.bytes += len(row) + ROW_BYTES
+            if self.names is not None:
+                self._name(self.names, place[SCORE_BYTES:])
         else:
             if not is_there:
                 return False
             del rows[at]
             self.bytes -= len(row) + ROW_BYTES
+            if self.names is not None:
+                self.names.discard(place[SCORE_BYTES:])
+                self.bytes -= len(place) - SCORE_BYTES + NAME_BYTES
         return True
+
+    def _name(self, names: set[bytes], member: bytes) -> None:
+        """Know one more member, or none any more if they are too many."""
+        if len(names) < NAMED:
+            names.add(member)
+            self.bytes += len(member) + NAME_BYTES
+        else:
+            self.bytes -= sum([len(name) + NAME_BYTES for name in names])
+            self.names = None
 
     def amended(self, own: list[tuple[bytes, int]]) -> list[bytes]:
         """The rows as they would be after some more changes."""
-        after = SmallOrder(self.prefix, self.rows.copy())
+        after = SmallOrder(self.prefix, self.rows.copy(), named=False)
         for place, change in own:
             after.amend(place, change)
         return after.rows

@@ -500,6 +500,13 @@ class Txn:
         self.begun.add(sub)
         self.shifts.append((sub, b"", 0))
 
+    def lacks(self, sub: bytes, member: bytes) -> bool:
+        """Whether a sorted set is known to have no such member, without a look at its rows."""
+        order = self.recollections.ranks.small.orders.get(sub)
+        if order is None or order.names is None or member in order.names:
+            return False
+        return not self.rows or sub + member not in self.rows
+
     def knows_order(self, meta: Meta) -> bool:
         """Whether the order of a set is known as a whole."""
         return meta.sub in self.recollections.ranks.small.orders

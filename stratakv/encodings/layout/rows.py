@@ -75,6 +75,8 @@ PATH_PREFIXES = (SUB, ORDER, INDEX)
 SUB_PREFIXES = frozenset(PATH_PREFIXES)
 
 LAYOUT = 1
+SCORE_BYTES: Final = 8
+"""A score8."""
 LONG_MEMBER = 15
 """Sorted set members of so many bytes have an index of another name."""
 SEQUENCE_START = 1 << 63

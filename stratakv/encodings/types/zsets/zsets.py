@@ -72,7 +72,7 @@ class ZsetEditor:
 
     def find(self, member: bytes) -> float | None:
         """The member's score, or None."""
-        if self._meta is None:
+        if self._meta is None or self._txn.lacks(self._sub, member):
             return None
         raw = self._txn.get(self._sub + member)
         return None if raw is None else _decode(self._key, raw)
@@ -144,7 +144,7 @@ def add_one(txn: Txn, key: bytes, score: float, member: bytes) -> int:
         if not ZSET_TIERED[meta.encoding]:
             txn.begin_order(meta.sub)
     else:
-        old = txn.get(meta.sub + member)
+        old = None if txn.lacks(meta.sub, member) else txn.get(meta.sub + member)
         if old == raw:
             return 0
         before = meta
