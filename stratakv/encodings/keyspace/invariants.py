@@ -54,6 +54,10 @@ def check_txns(txns: Iterable[Txn]) -> None:
     for txn in txns:
         held = txn.metas or txn.rows or txn.shifts or txn.siblings or txn.changes or txn.later
         assert not held, f"T1: the Txn of database {txn.db.index} has writes left: {held!r:.200}"
+        known = txn.begun or txn.overwritten
+        assert not known, (
+            f"T1: the Txn of database {txn.db.index} has memories left: {known!r:.200}"
+        )
         counts = txn.live_change or txn.expiring_change
         assert not counts, f"T1: the Txn of database {txn.db.index} has counts left"
         assert not txn.in_unit, "T1: a Txn is still in a unit of work"
