@@ -5,7 +5,7 @@ WORKDIR /src
 COPY pyproject.toml setup.py README.md LICENSE constraints.txt ./
 COPY stratakv stratakv
 RUN python -m venv /opt/stratakv && STRATAKV_COMPILE=1 /opt/stratakv/bin/pip install --no-cache-dir \
-    --constraint constraints.txt --no-binary plyvel .
+    --constraint constraints.txt --no-binary plyvel '.[console]'
 
 FROM python:3.12-slim-bookworm
 RUN apt-get update && apt-get install -y --no-install-recommends libleveldb1d && rm -rf /var/lib/apt/lists/* && \
@@ -17,7 +17,7 @@ ENV PATH=/opt/stratakv/bin:$PATH \
     STRATAKV_DIR=/data
 USER stratakv
 VOLUME /data
-EXPOSE 6380 9121
+EXPOSE 6380 8380 9121
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD \
     ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:9121/healthz', timeout=2)"]
 STOPSIGNAL SIGTERM

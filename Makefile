@@ -11,6 +11,7 @@ BIN := $(DEV)/bin
 ORACLE := .venv-redis
 export PATH := $(abspath $(ORACLE))/bin:$(PATH)
 RUN_FLAGS ?=
+CONSOLE_FLAGS ?=
 PYTEST_FLAGS ?=
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 # Whose StrataKV is tested and measured.
@@ -20,7 +21,7 @@ USERS := STRATAKV_PYTHON=$(abspath $(VENV))/bin/python
 INSTALLED := $(VENV)/.installed$(STRATAKV_COMPILE)
 
 .DEFAULT_GOAL := check
-.PHONY: check run test test-quick test-all test-applications test-full test-hbase coverage
+.PHONY: check run console test test-quick test-all test-applications test-full test-hbase coverage
 .PHONY: lint types format docs examples bench bench-check messages wheel image clean
 .PHONY: run-plain test-plain bench-plain
 
@@ -28,6 +29,10 @@ check: lint types test
 
 run: $(INSTALLED)
 	@env -u STRATAKV_COMPILE $(VENV)/bin/stratakv serve $(RUN_FLAGS)
+
+# A page to look into the server that runs (docs/console.md); what that needs is installed first.
+console: $(INSTALLED) $(VENV)/.console
+	@$(VENV)/bin/stratakv console $(CONSOLE_FLAGS)
 
 test: $(INSTALLED) $(DEV)/.installed-test redis-server
 	$(USERS) $(PYTEST) -m "not application and not browser and not full and not hbase" $(PYTEST_FLAGS)
@@ -125,12 +130,16 @@ $(INSTALLED): $(STAMPED) constraints.txt setup.py $(shell find stratakv -name '*
 	@rm -f $(VENV)/.installed*
 	@touch $@
 
+$(VENV)/.console: pyproject.toml constraints.txt
+	@$(PINNED) python $(VENV) 'aiohttp>=3.11' 'msgpack>=1.0'
+	@touch $@
+
 $(DEV)/.installed: $(STAMPED)
 	@$(PREPARE) python $(DEV) --editable .
 	@touch $@
 
 $(DEV)/.installed-test: $(STAMPED) constraints.txt
-	@$(PINNED) python $(DEV) --editable '.[test,examples,hbase]'
+	@$(PINNED) python $(DEV) --editable '.[test,examples,hbase,console]'
 	@touch $@ $(DEV)/.installed
 
 $(DEV)/.installed-bench: $(STAMPED)

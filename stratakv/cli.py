@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stratakv import build, logs, options
+from stratakv.console import command as console_command
 from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.options import BadOption, Options
 from stratakv.tools import backup_command, compare_command, export_command, import_command
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_repair(commands)
     _add_inspect(commands)
-    for tool in (export_command, import_command, compare_command, backup_command):
+    for tool in (export_command, import_command, compare_command, backup_command, console_command):
         tool.declare(commands)
     return parser
 

@@ -537,7 +537,11 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     Others are left alone: orchestrators set such names for a service that is called stratakv.
     """
     known = {_variable(name) for name in declared(with_hidden=True)}
-    strangers = [name for name in environment if name.startswith(PREFIX) and name not in known]
+    strangers = [
+        name
+        for name in environment
+        if name.startswith(PREFIX) and name not in known and not name.startswith(CONSOLE_PREFIX)
+    ]
     for name in strangers:
         nearest = _nearest(name.removeprefix(PREFIX), _stems(known), MISSPELT)
         if nearest:
@@ -546,6 +550,8 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 PREFIX: Final = "STRATAKV_"
+CONSOLE_PREFIX: Final = "STRATAKV_CONSOLE_"
+"""What is said to `stratakv console`, maybe in the same environment."""
 MISSPELT: Final = 0.8
 """How alike a name and an option's must be for a slip of the pen (see difflib)."""
 

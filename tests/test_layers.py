@@ -42,6 +42,7 @@ FOREIGN = {
     "google": ("storage",),
     "kazoo": ("storage",),
     "rich": (),
+    "aiohttp": (),
 }
 """Libraries that some layers alone know; the storage speaks to a Redis as the proxy to clients."""
 
@@ -172,6 +173,19 @@ def test_each_library_is_known_to_its_layers_alone() -> None:
 def test_the_tools_stand_above_the_layers() -> None:
     def is_wrong(path: Path, name: str) -> bool:
         return layer_of(path) is not None and name.startswith("stratakv.tools")
+
+    assert not offenders(is_wrong)
+
+
+def test_the_console_knows_nothing_of_the_server() -> None:
+    """It is a process of its own, and speaks to the server as any client does."""
+    known = ("stratakv.console", "stratakv.options", "stratakv.storage.cache.address")
+
+    def is_wrong(path: Path, name: str) -> bool:
+        here = path.relative_to(ROOT).parts[0]
+        if here != "console":
+            return here != "cli.py" and name.startswith("stratakv.console")
+        return name.startswith("stratakv.") and not name.startswith(known)
 
     assert not offenders(is_wrong)
 

@@ -1,0 +1,11 @@
+"""The pages, each with what it does when a form of it is sent.
+
+    access      log in and out, light and dark
+    overview    the charts
+    keys        the keys of a database
+    key         a key and its value
+    key_facts   what is known of a key, around each of its views
+    string_value  a string
+    collection_value  a page of the elements of anything else
+    editing     what changes a key
+"""

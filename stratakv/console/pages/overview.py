@@ -1,0 +1,316 @@
+"""The charts: what the server does now, and did for minutes and hours."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from stratakv.console import forms
+from stratakv.console.frame import CONSOLE, address, card, page, session_of
+from stratakv.console.markup import Markup, Node, el
+from stratakv.console.recorder import RANGES, Recorder
+from stratakv.console.replies import Refused
+from stratakv.console.samples import FAMILIES, Look
+
+RANGE_NAMES: Final = {"10m": "10 minutes", "2h": "2 hours", "1d": "1 day"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: its series by name and label, and the unit that the script knows."""
+
+    title: str
+    unit: str
+    series: tuple[tuple[str, str], ...]
+    is_stacked: bool = False
+    strata_only: bool = False
+    hint: str = ""
+    is_wide: bool = False
+    limit: str = ""
+    """A series that is drawn as a bound."""
+
+
+CHARTS: Final = (
+    Chart(
+        "Operations a second",
+        "rate",
+        tuple(
+            (f"ops.{family}", family.replace("sortedset", "sorted set"))
+            for family in (*FAMILIES, "other")
+        ),
+        is_stacked=True,
+        is_wide=True,
+    ),
+    Chart(
+        "Command latency",
+        "ms",
+        (("latency.p50", "p50"), ("latency.p99", "p99"), ("latency.p999", "p99.9")),
+    ),
+    Chart(
+        "Event-loop lag",
+        "ms",
+        (("lag.p50", "p50"), ("lag.p99", "p99"), ("lag.p999", "p99.9")),
+        strata_only=True,
+        hint="How late a timer of the server fires: nobody is served meanwhile.",
+    ),
+    Chart("Network", "bytes/s", (("net.in", "received"), ("net.out", "sent"))),
+    Chart("Clients", "count", (("clients", "connected"), ("blocked", "blocked"))),
+    Chart(
+        "Memory",
+        "bytes",
+        (
+            ("memory", "own"),
+            ("memory.rss", "resident"),
+            ("memory.metas", "metas"),
+            ("memory.rows", "rows"),
+        ),
+        hint="Own memory is bounded by configuration; mapped files are the system's.",
+    ),
+    Chart(
+        "Commits a second",
+        "rate",
+        (("commits", "commits"), ("commit.rows", "rows")),
+        strata_only=True,
+    ),
+    Chart(
+        "Commit time",
+        "ms",
+        (("commit.p50", "p50"), ("commit.p99", "p99"), ("commit.p999", "p99.9")),
+        strata_only=True,
+    ),
+    Chart(
+        "Rows in a commit",
+        "count",
+        (("commit.size", "rows"),),
+        strata_only=True,
+        hint="All that clients wrote in one turn of the event loop is one commit.",
+    ),
+    Chart("Disk", "bytes", (("disk", "data directory"), ("disk.free", "free")), strata_only=True),
+    Chart(
+        "Compaction",
+        "bytes/s",
+        (("compaction.written", "written"), ("compaction.read", "read")),
+        strata_only=True,
+        hint="LevelDB merges its tables in the background.",
+    ),
+    Chart(
+        "Reclaiming",
+        "count",
+        (("gc.backlog", "gc backlog"), ("gc.rows", "rows a second")),
+        strata_only=True,
+        hint="Dead incarnations of keys whose rows are still to be deleted.",
+    ),
+    Chart(
+        "Stalls and pressure",
+        "count",
+        (("stalls", "stalls a second"), ("pressure", "pressure, %")),
+        strata_only=True,
+        hint="At a pressure of 100 % the engine holds up writers.",
+    ),
+    Chart("Look-ups", "rate", (("hits", "found"), ("misses", "not there"))),
+    Chart("Keys gone a second", "rate", (("expired", "expired"), ("evicted", "evicted"))),
+    Chart(
+        "Cache tier",
+        "rate",
+        (("tier.hits", "hits"), ("tier.misses", "misses"), ("tier.errors", "errors")),
+        strata_only=True,
+    ),
+)
+
+
+async def show(request: web.Request) -> web.Response:
+    """The page; a script fills it."""
+    session, chosen = session_of(request), request.query.get("range", "10m")
+    if chosen not in RANGES:
+        raise ValueError(f"range: one of {', '.join(RANGES)}")
+    await session.client.call("INFO", "server")  # who may not read it sees that here
+    ranges = el(
+        "nav",
+        [
+            el(
+                "a",
+                name,
+                href=address("/", range=key),
+                aria_current="true" if key == chosen else None,
+            )
+            for key, name in RANGE_NAMES.items()
+        ],
+        class_="tabs",
+        aria_label="Range",
+    )
+    charts = [_figure(chart) for chart in CHARTS if session.peer.is_strata or not chart.strata_only]
+    return page(
+        request,
+        "Overview",
+        el("p", class_="note bad", id="problem", role="alert", hidden=True),
+        el("div", id="tiles", class_="tiles"),
+        ranges,
+        el("div", charts, class_="charts", id="charts", data_range=chosen),
+        el("div", id="levels"),
+    )
+
+
+def _figure(chart: Chart) -> Markup:
+    return el(
+        "figure",
+        el(
+            "figcaption",
+            el("b", chart.title),
+            el("output"),
+            el("small", chart.hint) if chart.hint else None,
+        ),
+        class_="card chart wide-chart" if chart.is_wide else "card chart",
+        data_unit=chart.unit,
+        data_series=",".join(name for name, _ in chart.series),
+        data_labels=",".join(label for _, label in chart.series),
+        data_stacked=chart.is_stacked,
+        tabindex=0,
+        aria_label=f"{chart.title}, a chart; the arrow keys move through it",
+    )
+
+
+async def data(request: web.Request) -> web.Response:
+    """The samples of a range, those after a time, and how the server is now."""
+    session, recorder = session_of(request), request.app[CONSOLE].recorder
+    chosen, after = request.query.get("range", "10m"), request.query.get("after", "0")
+    (reply,) = await session.client.pipeline([("INFO", "server")])
+    if not isinstance(reply, bytes):
+        raise Refused(str(reply))
+    (may_time,) = await session.peer.allows(session.client, ("LATENCY", "HISTOGRAM"))
+    columns = recorder.rings[chosen].columns(float(after))
+    if not may_time:
+        columns["series"] = {
+            name: one for name, one in columns["series"].items() if not name.startswith("latency.")
+        }
+    return web.json_response(
+        {
+            **columns,
+            "problem": recorder.problem,
+            "tiles": _tiles(recorder, session.peer.is_strata),
+            "levels": str(_levels(recorder.last)),
+        }
+    )
+
+
+def _tiles(recorder: Recorder, is_strata: bool) -> list[dict[str, Any]]:
+    """What is so now, in words and numbers; `bad` is what somebody should look at."""
+    look = recorder.last
+    points = recorder.rings["10m"].points
+    if look is None or not points:
+        return []
+    info, seen = look.info, points[-1][1]
+    found = [
+        _tile("Operations", f"{seen.get('ops', 0):,.0f}", "a second"),
+        _tile(
+            "Keys", f"{seen.get('keys', 0):,.0f}", f"{seen.get('expiring', 0):,.0f} with an expiry"
+        ),
+        _tile(
+            "Clients", f"{seen.get('clients', 0):,.0f}", f"{seen.get('blocked', 0):,.0f} blocked"
+        ),
+        _tile("Memory", forms.size(seen.get("memory", 0)), _bounds(info)),
+        _tile(
+            "Up",
+            forms.duration(float(info.get("uptime_in_seconds", 0))),
+            f"role {info.get('role', '?')}",
+        ),
+    ]
+    if is_strata:
+        found += _strata_tiles(info, seen)
+    return found + _replication_tiles(info)
+
+
+def _strata_tiles(info: dict[str, str], seen: dict[str, float]) -> list[dict[str, Any]]:
+    refusal = info.get("store_refusal", "")
+    takes = info.get("store_accepts_writes", "1") == "1"
+    found = [
+        _tile(
+            "Disk", forms.size(seen.get("disk", 0)), f"{forms.size(seen.get('disk.free', 0))} free"
+        ),
+        _tile(
+            "Writes",
+            "taken" if takes else "refused",
+            refusal or f"pressure {seen.get('pressure', 0):.0f} %",
+            bad=not takes,
+        ),
+        _tile("Backlog", f"{seen.get('gc.backlog', 0):,.0f}", "keys to reclaim"),
+    ]
+    if int(info.get("store_damaged_places", 0) or 0):
+        found.append(
+            _tile("Damage", info["store_damaged_places"], "places cannot be read", bad=True)
+        )
+    if info.get("cache_tier", "none") != "none":
+        state = info.get("tier_breaker", "?")
+        found.append(
+            _tile("Cache tier", info["cache_tier"], f"breaker {state}", bad=state == "open")
+        )
+    return found
+
+
+def _replication_tiles(info: dict[str, str]) -> list[dict[str, Any]]:
+    found = []
+    if int(info.get("connected_slaves", 0) or 0):
+        found.append(
+            _tile(
+                "Replicas",
+                info["connected_slaves"],
+                f"offset {info.get('master_repl_offset', '?')}",
+            )
+        )
+    if "master_link_status" in info:
+        up = info["master_link_status"] == "up"
+        age = info.get("master_last_io_seconds_ago", "?")
+        found.append(
+            _tile(
+                "Master",
+                info.get("master_host", "?"),
+                f"link {info['master_link_status']}, heard {age} s ago",
+                bad=not up,
+            )
+        )
+    return found
+
+
+def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, Any]:
+    return {"name": name, "value": value, "more": more, "bad": bad}
+
+
+def _bounds(info: dict[str, str]) -> str:
+    limit = int(info.get("maxmemory", 0) or 0)
+    caches = int(info.get("meta_cache_limit_bytes", 0)) + int(info.get("row_cache_limit_bytes", 0))
+    if caches:
+        return f"caches up to {forms.size(caches)}"
+    return f"of {forms.size(limit)}" if limit else "no limit"
+
+
+def _levels(look: Look | None) -> Node:
+    """LevelDB's levels, each with its bar."""
+    if look is None or not look.levels:
+        return Markup()
+    most = max((one.get("bytes", 0) for one in look.levels.values()), default=0) or 1
+    bars = [
+        el(
+            "tr",
+            el("th", f"L{name}", scope="row"),
+            el(
+                "td",
+                el(
+                    "svg",
+                    el("rect", width=f"{one.get('bytes', 0) / most * 100:.1f}", height=10, rx=2),
+                    viewBox="0 0 100 10",
+                    preserveAspectRatio="none",
+                    class_="bar-of",
+                ),
+            ),
+            el("td", f"{one.get('files', 0):.0f} tables"),
+            el("td", forms.size(one.get("bytes", 0))),
+            el("td", f"compacted for {one.get('compaction_seconds', 0):.0f} s"),
+        )
+        for name, one in sorted(look.levels.items())
+    ]
+    return card(
+        "Levels of LevelDB",
+        el("div", el("table", el("tbody", bars), class_="levels"), class_="wide"),
+    )
+
+
+ROUTES: Final = [web.get("/", show), web.get("/api/overview", data)]

@@ -1,0 +1,180 @@
+"""What the charts show: samples of ten minutes, two hours and a day, in memory.
+
+Samples are taken as the user of `--url`, if it names one, or else as somebody who is logged in and
+may read INFO. Who may not read it is not shown what others have recorded.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from stratakv.console import samples
+from stratakv.console.client import Client
+from stratakv.console.peer import parse_info
+from stratakv.console.replies import Away, Failure, Refused
+from stratakv.console.samples import Look, Values
+
+log = logging.getLogger("stratakv.console")
+
+INTERVAL: Final = 2.0
+RANGES: Final = {"10m": 2.0, "2h": 20.0, "1d": 240.0}
+"""Each range with the seconds of a point."""
+POINTS: Final = 360
+METRICS_SECONDS: Final = 3.0
+METRICS_BYTES: Final = 4 << 20
+DEFAULT_HTTP_PORT: Final = 9121
+
+
+@dataclass(slots=True)
+class Ring:
+    """Points of one distance: the mean of what was seen in between."""
+
+    seconds: float
+    points: deque[tuple[float, Values]] = field(default_factory=lambda: deque(maxlen=POINTS))
+    _pending: list[Values] = field(default_factory=list)
+    _since: float = 0.0
+
+    def add(self, when: float, seen: Values) -> None:
+        """One more sample."""
+        self._since = self._since or when
+        self._pending.append(seen)
+        if self.seconds <= INTERVAL or when - self._since >= self.seconds:
+            self.points.append((when, _mean(self._pending)))
+            self._pending, self._since = [], when
+
+    def columns(self, after: float) -> dict[str, Any]:
+        """Times, and a list of numbers by name; where nothing was seen is None."""
+        chosen = [point for point in self.points if point[0] > after]
+        names = sorted({name for _, seen in chosen for name in seen})
+        return {
+            "t": [round(when, 3) for when, _ in chosen],
+            "series": {name: [_rounded(seen.get(name)) for _, seen in chosen] for name in names},
+        }
+
+
+class Recorder:
+    """Takes a sample every two seconds, from whoever may."""
+
+    def __init__(self, own: Client | None, metrics_url: str) -> None:
+        self._own = own
+        self._metrics_url = metrics_url
+        self._http: aiohttp.ClientSession | None = None
+        self._families: dict[str, str] = {}
+        self.last: Look | None = None
+        self.problem = ""
+        """Why there is no sample now."""
+        self.rings = {name: Ring(seconds) for name, seconds in RANGES.items()}
+
+    async def run(self, clients: "Iterable[Client]") -> None:
+        """Go on until cancelled; `clients` is looked at anew each time."""
+        try:
+            async with aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=METRICS_SECONDS)
+            ) as self._http:
+                while True:
+                    await self._sample(clients)
+                    await asyncio.sleep(INTERVAL)
+        finally:
+            if self._own is not None:
+                self._own.close()
+
+    async def _sample(self, clients: "Iterable[Client]") -> None:
+        self.problem = "nobody who may read INFO is logged in"
+        for client in [self._own] if self._own is not None else list(clients):
+            try:
+                look = await self._look(client)
+            except (Away, Refused) as problem:
+                self.problem = str(problem)
+                continue
+            except Exception:  # of a server that answers oddly; the charts have a gap
+                log.exception("a sample failed")
+                self.problem = "the server's counts could not be read"
+                continue
+            self._keep(look)
+            return
+        self.last = None
+
+    def _keep(self, look: Look) -> None:
+        before, self.last, self.problem = self.last, look, ""
+        if before is not None and before.info.get("run_id") != look.info.get("run_id"):
+            before = None
+        seen = samples.values(look, before)
+        for ring in self.rings.values():
+            ring.add(look.when, seen)
+
+    async def _look(self, client: Client) -> Look:
+        info, latency = await client.pipeline([("INFO", "everything"), ("LATENCY", "HISTOGRAM")])
+        if isinstance(info, Failure):
+            raise Refused(str(info))
+        look = Look(time.time(), parse_info(info))
+        if not self._families:
+            commands = (await client.pipeline([("COMMAND",)]))[0]
+            if not isinstance(commands, Failure):
+                self._families = samples.families_of(commands)
+        look.calls = samples.calls_by_family(look.info, self._families)
+        if not isinstance(latency, Failure):
+            look.latency = samples.latencies(latency)
+        if "stratakv_version" in look.info:
+            await self._read_metrics(client, look)
+        return look
+
+    async def _read_metrics(self, client: Client, look: Look) -> None:
+        """A server without its page of metrics has fewer charts."""
+        assert self._http is not None
+        url = self._metrics_url or await self._find_metrics(client)
+        if not url:
+            return
+        try:
+            async with self._http.get(url, allow_redirects=False) as answer:
+                body = await answer.content.read(METRICS_BYTES)
+                while not answer.content.at_eof() and len(body) < METRICS_BYTES:
+                    body += await answer.content.read(METRICS_BYTES - len(body))
+            samples.read_metrics(body.decode("utf-8", "replace"), look)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as problem:
+            log.debug("no metrics from %s: %s", url, problem)
+
+    async def _find_metrics(self, client: Client) -> str:
+        """The address that the server's options lead to; nothing if they cannot be read."""
+        (reply,) = await client.pipeline([("CONFIG", "GET", "http*")])
+        if isinstance(reply, Failure) or client.address.path:
+            return ""
+        told = dict(zip(reply[::2], reply[1::2], strict=True))
+        port = int(told.get(b"http-port", b"0")) or DEFAULT_HTTP_PORT
+        if told.get(b"http") == b"no":
+            return ""
+        scheme = "https" if told.get(b"http-tls") == b"yes" else "http"
+        host = client.address.host
+        found = (
+            f"{scheme}://[{host}]:{port}/metrics"
+            if ":" in host
+            else f"{scheme}://{host}:{port}/metrics"
+        )
+        self._metrics_url = found if urlsplit(found).hostname else ""
+        return self._metrics_url
+
+
+def _mean(seen: list[Values]) -> Values:
+    if len(seen) == 1:
+        return seen[0]
+    sums: dict[str, list[float]] = {}
+    for one in seen:
+        for name, number in one.items():
+            sums.setdefault(name, []).append(number)
+    # A percentile of the worst moment says more than a mean of percentiles.
+    return {
+        name: max(numbers) if ".p" in name else sum(numbers) / len(numbers)
+        for name, numbers in sums.items()
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return (
+        None if number is None else float(f"{number:.5g}") if abs(number) < 1e5 else round(number)
+    )

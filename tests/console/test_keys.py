@@ -1,0 +1,237 @@
+"""Keys and values of every type: browsed, paged, and changed by those who may."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgpack
+import pytest
+import redis
+
+from stratakv.console import forms
+from tests.console import sample
+from tests.console.running import ConsoleProcess, Page, Server, Visitor, names_of, run, url_of
+
+NASTY = b"<script>alert('x')</script>\"&\xff\x00\n"
+
+
+def rows(page: Page) -> list[list[str]]:
+    """The cells of the tables."""
+    found = re.findall(r"<tr>(.*?)</tr>", page.body, re.DOTALL)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in found]
+    return [[Page(0, page.headers, cell).text.strip() for cell in row] for row in cells if row]
+
+
+def test_keys_are_shown_by_prefix(client: redis.Redis, visitor: Visitor) -> None:
+    sample.fill(client, users=30)
+    page = visitor.get("/keys")
+    folders = dict(
+        re.findall(r'class="name">([^<]+)</span><span class="count">([\d,]+)', page.body)
+    )
+    assert folders["user:"] == "30"
+    assert folders["product:"] == "240"
+    assert ["greeting", "string", "11 B", "no expiry"] in rows(page)
+    inner = visitor.get("/keys", prefix="user:")
+    assert len(rows(inner)) == 30
+    products = {row[0]: row[2] for row in rows(visitor.get("/keys", prefix="product:7:"))}
+    assert products == {"product:7:image": "900 B", "product:7:json": "68 B"}
+
+
+def test_a_pattern_a_type_and_a_database_narrow_them(client: redis.Redis, visitor: Visitor) -> None:
+    client.mset({"a1": 1, "a2": 2, "b1": 3})
+    client.rpush("a3", "x")
+    assert [row[0] for row in rows(visitor.get("/keys", match="a*", type="list"))] == ["a3"]
+    assert sorted(row[0] for row in rows(visitor.get("/keys", match="a*"))) == ["a1", "a2", "a3"]
+    assert "no such keys" in visitor.get("/keys", db=3).text
+    assert visitor.get("/keys", db=99).status == 400
+    assert visitor.get("/keys", type="none").status == 400
+
+
+def test_many_keys_come_some_at_a_time(client: redis.Redis, visitor: Visitor) -> None:
+    client.mset({f"k{n}": n for n in range(3000)})
+    page = visitor.get("/keys", view="list")
+    seen: set[str] = set()
+    while "Look at more" in page.text:
+        seen.update(row[0] for row in rows(page))
+        page = visitor.get("/keys", view="list", more=1)
+    seen.update(row[0] for row in rows(page))
+    assert len(seen) == 3000
+
+
+def test_json_msgpack_and_binary_are_shown_as_such(client: redis.Redis, visitor: Visitor) -> None:
+    client.set("json", json.dumps({"a": [1, "ä"]}))
+    client.set("packed", msgpack.packb({"b": 2}))
+    client.set("binary", bytes(range(256)))
+    assert '"ä"' in visitor.get("/key", key="json").text
+    assert '"b": 2' in visitor.get("/key", key="packed").text
+    assert "000000f0  f0 f1 f2" in visitor.get("/key", key="binary").text
+    assert r"\x00\x01" in visitor.get("/key", key="binary", as_="text").text
+    assert "This is not msgpack." in visitor.get("/key", key="json", as_="msgpack").text
+
+
+def test_a_long_string_is_read_in_parts(client: redis.Redis, visitor: Visitor) -> None:
+    client.set("long", b"x" * 300_000 + b"the end")
+    page = visitor.get("/key", key="long")
+    assert len(page.body) < 60_000
+    assert "bytes 0 to 16,384 of 300,007" in page.text
+    assert "the end" in visitor.get("/key", key="long", at=299_900).text
+
+
+@pytest.mark.parametrize("kind", ["hash", "set", "zset", "list", "stream"])
+def test_a_large_collection_is_read_in_pages(
+    client: redis.Redis, visitor: Visitor, kind: str
+) -> None:
+    count = 2000
+    pipe = client.pipeline()
+    for n in range(count):
+        words: dict[str, list[str | int]] = {
+            "hash": ["HSET", kind, f"f{n}", n],
+            "set": ["SADD", kind, f"m{n}"],
+            "zset": ["ZADD", kind, n, f"m{n}"],
+            "list": ["RPUSH", kind, n],
+            "stream": ["XADD", kind, f"1-{n + 1}", "n", n],
+        }
+        run(pipe, *words[kind])
+    pipe.execute()
+    client.config_resetstat()
+    page = visitor.get("/key", key=kind)
+    seen: set[str] = set()
+    for _ in range(count):
+        found = rows(page)
+        assert len(found) < count / 2
+        seen.update(row[0] for row in found)
+        next_page = re.search(r'href="([^"]+)"[^>]*>Next', page.body)
+        if next_page is None:
+            break
+        page = visitor.get(next_page[1].replace("&amp;", "&"))
+    assert len(seen) == count
+    used = client.info("commandstats")
+    assert not {"cmdstat_hgetall", "cmdstat_smembers"} & set(used)
+
+
+def test_a_member_is_found_by_a_part_of_its_name(client: redis.Redis, visitor: Visitor) -> None:
+    client.hset("h", mapping={f"field{n}": n for n in range(1500)})
+    assert rows(visitor.get("/key", key="h", find="eld1499"))[0][:2] == ["field1499", "1499"]
+
+
+def test_a_string_is_edited_and_keeps_its_time(client: redis.Redis, visitor: Visitor) -> None:
+    client.set("s", "old", ex=1000)
+    page = visitor.follow("/key/set", {"key": "s", "value": "new\r\nline", "form": "text"})
+    assert "Saved." in page.text
+    assert client.get("s") == b"new\nline"
+    assert client.ttl("s") > 0
+    visitor.follow("/key/set", {"key": "s", "value": r"\xff\n", "form": "escaped"})
+    assert client.get("s") == b"\xff\n"
+    client.delete("s")
+    assert visitor.post("/key/set", {"key": "s", "value": "x"}).status == 400
+    assert not client.exists("s")
+
+
+def test_elements_are_added_put_and_dropped(client: redis.Redis, visitor: Visitor) -> None:
+    client.hset("h", "f", "1")
+    client.rpush("l", "a")
+    client.sadd("s", "a")
+    client.zadd("z", {"a": 1})
+    client.xadd("x", {"f": "1"}, id="1-1")
+    visitor.follow("/key/add", {"key": "h", "name": "g", "value": "2"})
+    visitor.follow("/key/put", {"key": "h", "name": "f", "value": "3"})
+    assert client.hgetall("h") == {b"f": b"3", b"g": b"2"}
+    visitor.follow("/key/add", {"key": "l", "value": "b"})
+    visitor.follow("/key/add", {"key": "l", "value": "c", "end": "left"})
+    visitor.follow("/key/put", {"key": "l", "name": "1", "value": "d"})
+    assert client.lrange("l", 0, -1) == [b"c", b"d", b"b"]
+    visitor.follow("/key/add", {"key": "z", "name": "b", "value": "2.5"})
+    visitor.follow("/key/put", {"key": "z", "name": "a", "value": "9"})
+    assert client.zrange("z", 0, -1, withscores=True) == [(b"b", 2.5), (b"a", 9.0)]
+    visitor.follow("/key/add", {"key": "s", "value": "b"})
+    visitor.follow("/key/add", {"key": "x", "name": "g", "value": "2"})
+    assert client.xlen("x") == 2
+    drops = {"h": "g", "s": "a", "z": "b", "x": "1-1"}
+    for key, name in drops.items():
+        asked = visitor.post("/key/drop", {"key": key, "name": name})
+        assert "Remove" in asked.text
+        visitor.follow("/key/drop", {"key": key, "name": name, "sure": "yes"})
+    left = client.hkeys("h"), client.smembers("s"), client.zrange("z", 0, -1), client.xlen("x")
+    assert left == ([b"f"], {b"b"}, [b"a"], 1)
+
+
+def test_what_cannot_be_undone_is_asked_first(client: redis.Redis, visitor: Visitor) -> None:
+    client.mset({"k": 1, "other": 2})
+    for path, fields in (
+        ("/key/delete", {}),
+        ("/key/rename", {"to": "new"}),
+        ("/key/expire", {"seconds": "100"}),
+    ):
+        page = visitor.post(path, {"key": "k", **fields})
+        assert (page.status, "Are you sure?" in page.text) == (200, True)
+    assert (client.get("k"), client.ttl("k")) == (b"1", -1)
+    sure = {"key": "k", "sure": "yes"}
+    visitor.follow("/key/expire", {**sure, "seconds": "100"})
+    assert 0 < client.ttl("k") <= 100
+    visitor.follow("/key/persist", {"key": "k"})
+    assert client.ttl("k") == -1
+    assert visitor.post("/key/rename", {**sure, "to": "other"}).status == 400
+    page = visitor.follow("/key/rename", {**sure, "to": "new"})
+    assert "new" in page.text
+    visitor.follow("/key/delete", {"key": "new", "sure": "yes"})
+    assert client.keys() == [b"other"]
+
+
+def test_names_and_values_are_text_whatever_they_hold(
+    client: redis.Redis, visitor: Visitor
+) -> None:
+    client.set(NASTY, NASTY)
+    client.hset(b"h" + NASTY, NASTY, NASTY)
+    client.sadd(b"s" + NASTY, NASTY)
+    client.zadd(b"z" + NASTY, {NASTY: 1})
+    client.rpush(b"l" + NASTY, NASTY)
+    client.xadd(b"x" + NASTY, {NASTY: NASTY})
+    pages = [visitor.get("/keys"), visitor.get("/keys", match=forms.escaped(NASTY))]
+    for key in names_of(client):
+        shown = forms.escaped(key)
+        pages += [visitor.get("/key", key=shown), visitor.get("/key", key=shown, find=shown)]
+    for page in pages:
+        assert page.status == 200
+        assert "<script>" not in page.body
+        assert page.body.count("<script ") == 2
+    visitor.follow("/key/delete", {"key": forms.escaped(NASTY), "sure": "yes"})
+    assert not client.exists(NASTY)
+
+
+def test_who_may_only_read_is_shown_no_forms_and_refused(
+    client: redis.Redis, console: ConsoleProcess
+) -> None:
+    client.set("k", "v")
+    visitor = console.visitor()
+    visitor.log_in("reader", "secret")
+    page = visitor.get("/key", key="k")
+    assert "You may not change this key." in page.text
+    assert "<textarea" not in page.body
+    answer = visitor.post("/key/delete", {"key": "k", "sure": "yes"})
+    assert (answer.status, "NOPERM" in answer.text) == (403, True)
+    assert client.get("k") == b"v"
+
+
+def test_without_write_nothing_is_changed_by_anybody(
+    client: redis.Redis, server: Server, tmp_path: Path
+) -> None:
+    client.set("k", "v")
+    console = ConsoleProcess(tmp_path / "console", url_of(server)).start()
+    try:
+        visitor = console.visitor()
+        visitor.log_in("admin", "secret")
+        assert "Delete" not in visitor.get("/key", key="k").text
+        answer = visitor.post("/key/delete", {"key": "k", "sure": "yes"})
+        assert (answer.status, "--write" in answer.text) == (400, True)
+        assert client.get("k") == b"v"
+    finally:
+        console.stop()
+
+
+def test_a_key_that_is_gone_or_no_key_says_so(client: redis.Redis, visitor: Visitor) -> None:
+    assert visitor.get("/key", key="none").status == 404
+    assert visitor.get("/key", key="\\q").status == 400
+    client.rpush("l", "a")
+    assert visitor.get("/key", key="l", at="x").status == 400
