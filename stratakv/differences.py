@@ -51,7 +51,13 @@ DIFFERENCES: Final = (
         "CLIENT LIST",
         "buffers that do not exist here are 0",
     ),
-    ("CLIENT TRACKING", "client-side caching cannot be turned on"),
+    (
+        "CLIENT TRACKING",
+        "SWAPDB, and a commit that the store refuses, tell that all keys have changed, and PFCOUNT"
+        " tells nothing. Null is told in the protocol of who is told. Of keys that expire is told"
+        " when they are reclaimed, within milliseconds. When nobody tracks any more, what was read"
+        " is forgotten; `tracking-table-max-keys` bounds it before",
+    ),
     (
         "PUBLISH and keyspace notifications",
         "what a transaction or a script publishes is sent when it has ended, so that a RESP3 client"

@@ -203,6 +203,25 @@ NO_TRACKING_MODE = (
     b"ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
     b"OPTOUT mode enabled"
 )
+CACHING_NEEDS_OPTIN = (
+    b"ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."
+)
+CACHING_NEEDS_OPTOUT = (
+    b"ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."
+)
+TRACKING_ONE_REDIRECT = b"ERR A client can only redirect to a single other client"
+TRACKING_NO_SUCH_CLIENT = b"ERR The client ID you want redirect to does not exist"
+TRACKING_PREFIX_ALONE = b"ERR PREFIX option requires BCAST mode to be enabled"
+TRACKING_BCAST_SWITCH = (
+    b"ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then"
+    b" re-enabling it with a different mode."
+)
+TRACKING_BCAST_OPT = b"ERR OPTIN and OPTOUT are not compatible with BCAST"
+TRACKING_BOTH_OPT = b"ERR You can't specify both OPTIN mode and OPTOUT mode"
+TRACKING_OPT_SWITCH = (
+    b"ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then"
+    b" re-enabling it with a different mode."
+)
 TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
 TIMEOUT_NEGATIVE = b"ERR timeout is negative"
 NO_MODULES = b"ERR StrataKV has no modules: none can be loaded"
@@ -478,6 +497,14 @@ def geo_needs_one(options: str, name: str) -> CommandError:
 def unknown_client_type(name: bytes) -> CommandError:
     """CLIENT LIST or KILL names a class of clients that Redis does not have."""
     return CommandError(b"ERR Unknown client type '%b'" % name)
+
+
+def prefixes_overlap(prefix: bytes, which: bytes, other: bytes) -> CommandError:
+    """CLIENT TRACKING with two prefixes of which one begins like the other."""
+    return CommandError(
+        b"ERR Prefix '%b' overlaps with %b prefix '%b'. Prefixes for a single client must not"
+        b" overlap." % (_c_text(prefix), which, _c_text(other))
+    )
 
 
 def no_group(key: bytes, group: bytes, where: bytes = b"") -> CommandError:

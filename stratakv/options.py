@@ -345,6 +345,12 @@ class Options:
     client_query_buffer_limit: int = option(
         1 << 30, SIZE, "largest request in the making", live=True
     )
+    tracking_table_max_keys: int = option(
+        1_000_000,
+        _number(0, 2**63 - 1),
+        "keys of which is known who has a copy (CLIENT TRACKING); 0 any number",
+        live=True,
+    )
     meta_cache_bytes: int = option(
         0,
         SIZE,

@@ -27,6 +27,7 @@ from stratakv.proxy.clients.logins import Logins
 from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.pubsub import PubSub
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.clients.tracking import Tracking
 from stratakv.proxy.config.renames import rename_commands
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines, load_users
@@ -105,6 +106,7 @@ class Server:
         self.pubsub = PubSub()
         self.notifications = Notifications(self.keyspace, self.pubsub)
         self.notifications.choose(options.notify_keyspace_events)
+        self.tracking = Tracking(self)
         self.output_limits = OutputLimits(options.client_output_buffer_limit, self.stats)
         self.scripting = Scripting(self)
         self.housekeeper = Housekeeper(self)
@@ -165,6 +167,7 @@ class Server:
         self.dispatcher.guards.unwatch(session)
         self.dispatcher.blocked.forget(session)
         self.pubsub.forget(session)
+        self.tracking.end(session)
         self.output_limits.forget(session.connection)
         session.watches.clear()
         self.replication.forget(session)
@@ -176,6 +179,7 @@ class Server:
         is_damaged = isinstance(failure, StoreDamaged)
         self.dispatcher.guards.refuse_writes(str(failure), for_good=is_damaged)
         self.replication.abandon()
+        self.tracking.all_changed(None)  # what was read of the last commit is no longer so
         if not is_damaged:
             self.housekeeper.mend_store()
 

@@ -53,7 +53,7 @@ def test_due_keys_go_and_the_others_stay(bench: Bench) -> None:
     expired: list[tuple[int, str, bytes]] = []
     reclaimer = Reclaimer(bench.keyspace)
     bench.keyspace.notifies = frozenset("x")
-    bench.keyspace.on_event = lambda database, event, key: expired.append((database, event, key))
+    bench.keyspace.on_event = lambda database, _, event, key: expired.append((database, event, key))
     finish(bench, reclaimer)
     assert expired == [(0, "expired", b"due")]
     assert reclaimer.expiry.expired_keys == 1

@@ -69,7 +69,7 @@ def _nobody_cares(stage: str) -> None:
     """No stream tells of units."""
 
 
-def _nobody_listens(database: int, event: str, key: bytes) -> None:
+def _nobody_listens(database: int, kind: str, event: str, key: bytes) -> None:
     """The end of all events while none are wanted."""
 
 
@@ -113,8 +113,8 @@ class Keyspace:
         """Whether metas or counts wait for the next commit."""
         self.notifies: frozenset[str] = frozenset()
         """The classes of events that are wanted; empty while nobody is to be told of any."""
-        self.on_event: Callable[[int, str, bytes], None] = _nobody_listens
-        """Called with (database, event, key) of what was applied; see `Txn.event`."""
+        self.on_event: Callable[[int, str, str, bytes], None] = _nobody_listens
+        """Called with (database, kind, event, key) of what was applied; see `Txn.event`."""
         self.replicates = False
         """Whether replicas are to be told what is written; see `Txn.tell`."""
         self.on_effects: Callable[[list[Effect]], None] = _nobody_follows

@@ -43,6 +43,10 @@ ROW_BUDGET: Final = 1000
 """Rows a command may touch at once: about a millisecond."""
 
 UNLIMITED: Final = 1 << 62
+UNPUBLISHED: Final = ""
+"""The class of what is no event in Redis, though who has a copy of the key hears of it."""
+OVERDUE: Final = "overdue"
+"""Somebody was told that a key has expired, which is not deleted yet."""
 _UNKNOWN = b"?unknown"
 Row = TypeVar("Row")
 
@@ -184,10 +188,16 @@ class Txn:
                 meta.hot = True
         if not meta.type or -1 != meta.expire_ms <= self.clock.now_ms:
             HITS.missed += 1
-            if meta.type and self.keyspace.replicates:
-                self.tell_gone((b"DEL", key))
+            if meta.type:
+                self._overdue(key)
             return None
         return meta
+
+    def _overdue(self, key: bytes) -> None:
+        """A key is asked for whose time is over, and that is still stored."""
+        if self.keyspace.replicates:
+            self.tell_gone((b"DEL", key))
+        self.event(UNPUBLISHED, OVERDUE, key)
 
     def expect(self, key: bytes, type_: int) -> Meta | None:
         """The meta of a live key of that type, or None; raises WRONGTYPE for another type."""
@@ -621,7 +631,7 @@ class Txn:
             root = self._opener or self
             if root.later is None:
                 root.later = []
-            root.later.append(partial(keyspace.on_event, self.db.index, name, key))
+            root.later.append(partial(keyspace.on_event, self.db.index, kind, name, key))
 
     def removal(self, kind: str, name: str, key: bytes) -> None:
         """The event of a key from which something was taken; with its last element it is gone."""

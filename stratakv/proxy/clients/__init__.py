@@ -9,4 +9,5 @@
     transactions   MULTI and WATCH of a session
     pubsub         who listens to which channels
     notifications  what happened to keys, for those who listen
+    tracking       who has copies of which keys, and is told when they change
 """

@@ -1,9 +1,10 @@
 """Keyspace notifications: what happened to keys, published as messages.
 
 The events are raised by the operations (`Txn.event`), and come here when their unit of work is
-applied, in order.
+applied, in order. Client-side caching hears of them too (tracking.py).
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stratakv.options import Effects
@@ -23,7 +24,12 @@ class Notifications:
         self._keyspace = keyspace
         self._pubsub = pubsub
         self._letters: frozenset[str] = frozenset()
-        keyspace.on_event = self._publish
+        self._published: frozenset[str] = frozenset()
+        """The classes of events that are published."""
+        self._tell: Callable[[str, bytes], None] | None = None
+        self._told: frozenset[str] = frozenset()
+        """The classes of events that those hear of who have copies of keys."""
+        keyspace.on_event = self._happened
 
     @property
     def effects(self) -> Effects:
@@ -33,7 +39,21 @@ class Notifications:
     def choose(self, letters: frozenset[str]) -> None:
         """Publish the events of these classes from now on (notify-keyspace-events)."""
         self._letters = letters
-        self._keyspace.notifies = letters - _CHANNELS if letters & _CHANNELS else frozenset()
+        self._published = letters - _CHANNELS if letters & _CHANNELS else frozenset()
+        self._keyspace.notifies = self._published | self._told
+
+    def tell_trackers(
+        self, tell: Callable[[str, bytes], None] | None, kinds: frozenset[str]
+    ) -> None:
+        """Call `tell` with the name of each event of these classes, and its key; or nobody."""
+        self._tell, self._told = tell, kinds if tell is not None else frozenset()
+        self._keyspace.notifies = self._published | self._told
+
+    def _happened(self, database: int, kind: str, event: str, key: bytes) -> None:
+        if self._tell is not None and kind in self._told:
+            self._tell(event, key)
+        if kind in self._published:
+            self._publish(database, event, key)
 
     def _publish(self, database: int, event: str, key: bytes) -> None:
         """Tell the subscribers what happened to a key."""

@@ -17,6 +17,7 @@ from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.connection import Connection
+    from stratakv.proxy.clients.tracking import Tracker
     from stratakv.proxy.replication.replicas import Replica
     from stratakv.proxy.server import Server
 
@@ -40,6 +41,8 @@ FROM_MASTER: Final = 256
 """The client is the master that this server follows."""
 RESTRICTED: Final = 512
 """The client's user may not do everything."""
+TRACKING: Final = 1024
+"""The client is to be told of changes of keys (client-side caching)."""
 UNUSUAL: Final = -513
 """All bits but RESTRICTED, as a number that mypyc knows at compile time: a request that is allowed
 is served as any other."""
@@ -98,6 +101,8 @@ class Session:
         """Whether it has written something that replicas are told of."""
         self.transaction: Transaction | None = None
         self.watches = Watches(server)
+        self.tracker: Tracker | None = None
+        """What it wants to hear of keys that change, if anything."""
         self.shown: list[Reply] = []
         """Commands of the running unit that MONITOR is to show."""
 
@@ -164,6 +169,8 @@ class Session:
             self.out.append(self.encoding.encode(value))
         elif self.marks and self.marks[-1] == len(self.out):
             self.marks.pop()  # there is no reply that a failed commit could replace
+        if self.guards & TRACKING:
+            self.server.tracking.command_ends(self)
 
     def _answer_link(self, value: Reply) -> None:
         """A replica, or the master, is not answered: an error is strange, and a replica that asks
@@ -182,7 +189,12 @@ class Session:
 
     def interject(self, frame: bytes) -> None:
         """`push` for what is encoded already; never in the middle of a long reply."""
-        (self.out if self.interjections is None else self.interjections).append(frame)
+        if self.interjections is None:
+            self.out.append(frame)
+        else:
+            self.interjections.append(frame)
+            self.connection.queued += len(frame)
+            self.server.output_limits.check(self.connection)
         self.server.turns.touch(self)
 
     def begin_command(self) -> None:

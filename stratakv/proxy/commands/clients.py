@@ -19,7 +19,7 @@ from stratakv.proxy.commands.connection import checked_name
 from stratakv.proxy.observe.client_lines import client_line
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
-from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status, Text
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status, Text
 
 _GROUP = CommandGroup("connection")
 command, container = _GROUP.command, _GROUP.container
@@ -118,40 +118,6 @@ def _is_on(mode: bytes) -> bool:
     if word not in (b"ON", b"OFF"):
         raise errors.syntax()
     return word == b"ON"
-
-
-@command("CLIENT GETREDIR", _ANY, since="6.0.0")
-def client_getredir(session: Session) -> int:
-    """Return -1: invalidation messages are not redirected."""
-    return -1
-
-
-@command("CLIENT TRACKINGINFO", _ANY, since="6.2.0")
-def client_trackinginfo(session: Session) -> Reply:
-    """Return the state of client-side caching: off."""
-    return {b"flags": Members([b"off"]), b"redirect": -1, b"prefixes": []}
-
-
-@command(
-    "CLIENT TRACKING <ON|OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]]"
-    " [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
-    _ANY,
-    since="6.0.0",
-)
-def client_tracking(session: Session, mode: bytes, *options: bytes) -> Reply:
-    """Turn client-side caching off; it cannot be turned on."""
-    word = mode.upper()
-    if word == b"ON":
-        raise CommandError(b"ERR client-side caching is not supported")
-    if word != b"OFF":
-        raise errors.syntax()
-    return OK
-
-
-@command("CLIENT CACHING <YES|NO>", _ANY, since="6.0.0")
-def client_caching(session: Session, mode: bytes) -> Reply:
-    """Refuse: client-side caching is off."""
-    raise CommandError(errors.NO_TRACKING_MODE)
 
 
 # all connections

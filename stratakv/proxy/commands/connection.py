@@ -62,6 +62,7 @@ def reset(session: Session) -> Reply:
     """Make the connection as it was at the start."""
     session.server.dispatcher.guards.unwatch(session)
     session.server.pubsub.forget(session)
+    session.server.tracking.end(session)
     session.end_transaction()
     session.reset()
     return Status(b"RESET")

@@ -365,6 +365,11 @@ def _set_active_expire(session: Session, value: bytes) -> Reply:
     return OK
 
 
+def _pause_cron(session: Session, value: bytes) -> Reply:
+    session.server.housekeeper.limits_tracking = not parse_int(value)
+    return OK
+
+
 def _allow_all_in_scripts(session: Session, value: bytes) -> Reply:
     session.server.scripting.allows_all = (parse_int(value) or 0) != 0
     return OK
@@ -390,6 +395,7 @@ def _reload(session: Session, *options: bytes) -> Reply:
     keyspace.collect()
     for database in keyspace.databases:
         database.forget()
+    session.server.tracking.all_changed(session)
     return OK
 
 
@@ -439,6 +445,7 @@ _Debug = Callable[..., Reply]
 _DEBUG: dict[bytes, tuple[_Debug, Sequence[int]]] = {
     b"SLEEP": (_sleep, (1,)),
     b"SET-ACTIVE-EXPIRE": (_set_active_expire, (1,)),
+    b"PAUSE-CRON": (_pause_cron, (1,)),
     b"OBJECT": (_object, (1,)),
     b"RELOAD": (_reload, range(4)),
     b"LOADAOF": (_reload, (0,)),

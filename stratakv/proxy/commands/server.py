@@ -132,6 +132,7 @@ def _flush(session: Session, databases: list[Database]) -> None:
         if database.live or database.dirty:
             keyspace.flush(database)
     _tell(session)
+    session.server.tracking.all_changed(session)
 
 
 def _tell(session: Session) -> None:
@@ -170,6 +171,7 @@ def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     session.server.housekeeper.reclaimer.reset()
     session.server.keyspace.swap(databases[first], databases[second])
     _tell(session)
+    session.server.tracking.all_changed(session)
     return OK
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import UNLIMITED, Txn
+from stratakv.encodings.keyspace.txn import UNLIMITED, UNPUBLISHED, Txn
 from stratakv.encodings.layout.metas import STREAM, Meta
 from stratakv.encodings.types.streams import stream_claims, stream_groups, streams
 from stratakv.encodings.types.streams.stream_claims import Claim
@@ -67,6 +67,7 @@ def xgroup_create(
         last = strict_id(text)
     if meta is None:
         meta = streams.create(txn, key)
+        txn.event(UNPUBLISHED, "create", key)
     if not stream_groups.create(txn, key, meta, group, last, read):
         raise CommandError(errors.GROUP_EXISTS)
     txn.event("t", "xgroup-create", key)

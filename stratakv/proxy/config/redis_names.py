@@ -171,7 +171,6 @@ FIXED: Final[dict[str, Fixed]] = {
         tls_session_cache_timeout=("300", _NATURAL),
         tls_cluster=_FALSEHOOD,
     ),
-    **_fixed("client tracking does not exist here", tracking_table_max_keys=("1000000", _COUNTS)),
     **_fixed(
         "there is one user, who may do everything",
     ),

@@ -106,6 +106,8 @@ class Housekeeper:
             server.keyspace, is_locked=self._is_locked, executor=server.store.threads
         )
         self.active_expire = True
+        self.limits_tracking = True
+        """Whether keys are forgotten that too many clients have copies of, without a command."""
         self.is_follower = False
         """Whether a master tells what is expired."""
         self._stopped = False
@@ -150,6 +152,8 @@ class Housekeeper:
         self._cut_idle_clients()
         self._cut_dead_clients()
         self._server.output_limits.check_again()
+        if self.limits_tracking:
+            self._server.tracking.limit()
         self._sync_every_second()
         self._server.tier_control.check()
         self._server.replication.tick()

@@ -38,7 +38,7 @@ def client_line(session: Session, running: int) -> bytes:
         "events": "rw" if unsent else "r",
         "cmd": session.last_command or "NULL",
         "user": session.user.name.decode("latin-1"),
-        "redir": -1,
+        "redir": session.tracker.redirect if session.tracker is not None else -1,
         "resp": session.encoding.version,
         "lib-name": session.library_name.decode("latin-1"),
         "lib-ver": session.library_version.decode("latin-1"),
@@ -53,6 +53,10 @@ def _flags(session: Session) -> str:
     flags += "P" if session.guards & SUBSCRIBED else ""
     flags += "x" if session.transaction is not None else ""
     flags += "b" if session.waiting else ""
+    if session.tracker is not None:
+        flags += "t"
+        flags += "R" if session.tracker.is_broken else ""
+        flags += "B" if session.tracker.broadcasts else ""
     flags += "c" if session.closing else ""
     flags += "U" if session.connection.local_address.startswith("/") else ""
     flags += "e" if session.profile.no_evict else ""

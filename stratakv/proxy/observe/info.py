@@ -101,7 +101,7 @@ def _clients(server: "Server") -> Fields:
         "client_recent_max_output_buffer": max((s.connection.unsent for s in sessions), default=0),
         "blocked_clients": len(server.dispatcher.blocked) + len(server.dispatcher.guards.held),
         "waiting_clients": sum(session.waiting for session in sessions),
-        "tracking_clients": 0,
+        "tracking_clients": len(server.tracking.sessions),
         "clients_in_timeout_table": server.dispatcher.blocked.timed,
     }
 
@@ -213,7 +213,9 @@ def _stats(server: "Server") -> Fields:
         "pubsubshard_channels": len(server.pubsub.shard_channels.sessions),
         **dict.fromkeys(("latest_fork_usec", "total_forks", "migrate_cached_sockets"), 0),
         "slave_expires_tracked_keys": len(server.keyspace.own_times or ()),
-        "tracking_total_keys": 0,
+        "tracking_total_keys": server.tracking.key_count,
+        "tracking_total_items": server.tracking.items,
+        "tracking_total_prefixes": server.tracking.prefix_count,
         "unexpected_error_replies": stats.unexpected_errors,
         "total_error_replies": sum(stats.errors.values()),
         "long_commands": stats.long_commands,

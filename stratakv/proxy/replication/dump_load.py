@@ -178,6 +178,7 @@ class DumpLoad:
         server.turns.begin_background()
         server.housekeeper.reclaimer.reset()
         self._load.put_in_place({})
+        self._server.tracking.all_changed(None)
         server.scripting.forget_libraries()
         self._feed.move(Position(answer.id, answer.offset, NO_ID, -1, database))
         server.keyspace.commit(done)

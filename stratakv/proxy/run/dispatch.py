@@ -31,6 +31,7 @@ from stratakv.proxy.clients.session import (
     REPLICA,
     RESTRICTED,
     SUBSCRIBED,
+    TRACKING,
     UNUSUAL,
     Session,
 )
@@ -45,6 +46,7 @@ from stratakv.proxy.run.guards import (
     PAUSED,
     READ_ONLY,
     READY,
+    TRACKED,
     WATCHED,
     Guards,
 )
@@ -229,7 +231,8 @@ class Dispatcher:
         if streak:
             assert streak_of is not None
             streak_of.count(before - streak_began, streak)
-        if guards.bits & READY:
+        if guards.bits & (READY | TRACKED):
+            guards.author = None
             self.unblocking.serve()
 
     def _run_session_command(self, session: Session, entry: Command, request: Request) -> bool:
@@ -315,6 +318,8 @@ class Dispatcher:
         if self.guards.bits & READY:
             self.unblocking.serve()
         guards = self.guards.bits
+        if guards & TRACKED:
+            session.server.tracking.limit()
         is_plain = not (session.guards or guards & UNEQUAL)
         failure = None if is_plain else self._refusal(session, entry, request)
         if failure is None and self.lock_waits.busy and not session.guards & FROM_MASTER:
@@ -330,6 +335,10 @@ class Dispatcher:
             return False
         if guards & WATCHED and not entry.takes_session:
             self.guards.show(session, entry, request)
+        if guards & TRACKED:
+            self.guards.author = session
+            if session.guards & TRACKING:
+                session.server.tracking.command_begins(session, entry, request)
         return True
 
     def _refusal(self, session: Session, entry: Command, request: Request) -> CommandError | None:
@@ -378,6 +387,10 @@ class Dispatcher:
     def is_parked(self, session: Session) -> bool:
         """Whether a client waits for others: for a key to change, or the end of a pause."""
         return self.blocked.find(session) is not None or self.guards.is_held(session)
+
+    def is_answering(self, session: Session) -> bool:
+        """Whether work on a client's command goes on while others are served."""
+        return self.long_commands.works_for(session) or self.pipelines.awaits_answer(session)
 
     def wake_blocked(self) -> None:
         """A key has changed that a client waits for: serve it before the next command."""

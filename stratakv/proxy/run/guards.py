@@ -5,7 +5,8 @@ The dispatcher looks at `bits` once per command; while none is set, nothing here
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from stratakv import errors
@@ -30,6 +31,8 @@ FOLLOWING: Final = 32
 """The server is a replica."""
 LONELY: Final = 64
 """There are fewer replicas than writes need (min-replicas-to-write)."""
+TRACKED: Final = 128
+"""A client is to be told of changes of keys."""
 
 
 class Guards:
@@ -51,6 +54,9 @@ class Guards:
         """Whether a replica refuses what its clients write."""
         self.is_stale = False
         """Whether a replica without its master refuses to answer."""
+        self.author: Session | None = None
+        """The client whose command runs, while somebody is told of changes; None if the server
+        itself is at work."""
         self._monitors: list[Session] = []
         self._paused: list[Session] = []
         self._paused_until = 0.0
@@ -157,6 +163,20 @@ class Guards:
         """Raise the store's reason if it refuses writes that need room."""
         if self.refusal:
             raise (StoreDamaged if self.refused_for_good else StoreUnavailable)(self.refusal)
+
+    def track(self, *, exist: bool) -> None:
+        """Whether there are clients that are told of changes from now on."""
+        self.bits = self.bits | TRACKED if exist else self.bits & ~TRACKED
+        self.author = None
+
+    @contextmanager
+    def authored(self, session: Session | None) -> Iterator[None]:
+        """What changes within is a client's own doing."""
+        before, self.author = self.author, session
+        try:
+            yield
+        finally:
+            self.author = before
 
     def watch(self, session: Session) -> None:
         """MONITOR: show this session every command from now on."""

@@ -20,7 +20,7 @@ from stratakv.encodings.keyspace.locks import EVERYTHING, Lock
 from stratakv.encodings.keyspace.long_txn import MANY, LongTxn
 from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.errors import CommandError
-from stratakv.proxy.clients.session import FROM_MASTER, MUTED, Session
+from stratakv.proxy.clients.session import FROM_MASTER, MUTED, TRACKING, Session
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.run.guards import READY, WATCHED
 from stratakv.proxy.run.lock_waits import claim_of
@@ -54,6 +54,8 @@ class LongCommands:
         dispatcher = self._dispatcher
         session.waiting = True
         self._sessions[session.id] = session
+        if session.guards & TRACKING:
+            session.server.tracking.long_begins(session, entry, request)
         dispatcher.stats.long_commands += 1
         wanted = EVERYTHING if widely else claim_of(session, entry, request)
         if not wanted:
@@ -91,6 +93,8 @@ class LongCommands:
         if task.is_uncovered:
             self.start(session, task.entry, task.request, widely=True)
             return
+        if session.guards & TRACKING:
+            session.server.tracking.command_ends(session)
         if task.blocked is not None:
             dispatcher.blocked.park(session, task.entry, task.request, task.blocked)
             return
@@ -108,6 +112,10 @@ class LongCommands:
     def waiting(self) -> list[Session]:
         """The clients that wait for the end of their long command."""
         return list(self._sessions.values())
+
+    def works_for(self, session: Session) -> bool:
+        """Whether a client waits for the end of its long command."""
+        return session.id in self._sessions
 
     def locks(self) -> set[Lock]:
         """The locks that long commands have."""
@@ -150,6 +158,7 @@ class LongCommand:
             self._dispatcher.guards,
             keyspace,
             txn.db,
+            author=self.session,
             follows=txn.clock if txn.follows else None,
         )
         self.session.lock = self.lock
@@ -196,6 +205,7 @@ class LongCommand:
             self._send(work.txn, value)
         finally:
             session.out += session.interjections
+            session.connection.queued -= sum(map(len, session.interjections))
             session.interjections = None
 
     def _send(self, txn: LongTxn, value: Any) -> None:

@@ -11,6 +11,7 @@ from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.long_txn import LongTxn
 from stratakv.errors import StoreUnavailable
+from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.guards import Guards
 from stratakv.proxy.run.slices import Slices
 from stratakv.storage.store import Done, Overlay
@@ -29,11 +30,14 @@ class LongWork:
         keyspace: Keyspace,
         database: Database,
         *,
+        author: Session | None = None,
         follows: Clock | None = None,
     ) -> None:
         self._slices = slices
         self._guards = guards
         self._keyspace = keyspace
+        self._author = author
+        """The client that it is done for."""
         self._follows = follows
         """The clock of what comes from a master."""
         self._has_parts = False
@@ -60,7 +64,8 @@ class LongWork:
             if self._has_parts:
                 self._has_parts = False
                 keyspace.on_parts("ended")
-            txn.apply()
+            with self._guards.authored(self._author):
+                txn.apply()
             keyspace.commit(done)
 
         self._wait_for_store(submit)

@@ -90,6 +90,10 @@ class Pipelines:
         """The wait for an answer is over; what follows is the caller's task."""
         self._awaiting.pop(session.id, None)
 
+    def awaits_answer(self, session: Session) -> bool:
+        """Whether a client waits for somebody else who works on its command."""
+        return session.id in self._awaiting
+
     def waiting(self) -> list[Session]:
         """All that wait here: in line, to be resumed soon, or for an answer."""
         return [*self._line, *self._soon.values(), *self._awaiting.values()]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from stratakv.encodings.keyspace.txn import CacheAnswers
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.run.guards import READY, WATCHED
+from stratakv.proxy.run.guards import READY, TRACKED, WATCHED
 from stratakv.proxy.table.registry import Command
 from stratakv.storage.missing import Missing, TooLong
 
@@ -74,7 +74,7 @@ class Retry:
             return False
         if guards.bits & READY:
             self._dispatcher.unblocking.serve()
-        return bool(guards.bits & ~WATCHED)
+        return bool(guards.bits & ~(WATCHED | TRACKED))
 
     def _run_again(self) -> None:
         session, answers = self._session, self._answers

@@ -24,10 +24,10 @@ from stratakv import errors
 from stratakv.encodings.keyspace.keyspace import Effect
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
 from stratakv.errors import CommandError, Corrupt, Damaged, StoreDamaged, StoreUnavailable
-from stratakv.proxy.clients.session import FROM_MASTER, Session
+from stratakv.proxy.clients.session import FROM_MASTER, TRACKING, Session
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.run.guards import LOCKED, WATCHED, Guards
+from stratakv.proxy.run.guards import LOCKED, TRACKED, WATCHED, Guards
 from stratakv.proxy.run.long_work import LongWork
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.packing import MANY, pack_slowly
@@ -80,7 +80,7 @@ class Running:
                     work.publish()
             elif txn.changed:
                 self._tell(session, txn, entry, request, value)
-                txn.apply()
+                self._apply(session, txn)
                 session.mark_write()
             elif txn.effects is not None:
                 txn.effects = None  # a unit that has written nothing
@@ -93,6 +93,13 @@ class Running:
         if work is None and _sees_keys(entry):
             session.needs_commit = True
         return value
+
+    def _apply(self, session: Session, txn: Txn) -> None:
+        if self._guards.bits & TRACKED:
+            with self._guards.authored(session):
+                txn.apply()
+        else:
+            txn.apply()
 
     def _tell(
         self, session: Session, txn: Txn, entry: Command, request: Request, value: Any
@@ -140,6 +147,8 @@ class Running:
             value, CommandError
         ):
             entry.tell(session.txn, request, value)  # a stream may begin before a long one ends
+        if session.guards & TRACKING:
+            session.server.tracking.read_in_unit(session, entry, request)
         self.count(session, entry, request, perf_counter() - started)
         if self._guards.bits & WATCHED:
             self._guards.note(session, entry, request, shown, source)

@@ -62,6 +62,8 @@ class Turns:
         """When the turn began, by the monotonic clock."""
         self.commit_seconds = 0.0
         self.commits = 0
+        self.at_end: Callable[[], None] | None = None
+        """What to do before a turn ends, if anything: it may have something to say to clients."""
         self.checks: list[Callable[[], None]] = []
         """What to look at after each turn, if anything; see invariants.py."""
 
@@ -85,6 +87,8 @@ class Turns:
 
     def end(self) -> None:
         """Commit what was written, and let the replies go."""
+        if self.at_end is not None:
+            self.at_end()
         self.open = False
         self.keyspace.trim()
         sessions, self._active = self._active, {}

@@ -20,7 +20,7 @@ from stratakv.proxy.scripting.flags import (
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
 from stratakv.proxy.scripting.runs import Loading, Run
 from stratakv.proxy.scripting.runtime import BAD_NAME, Lua, OutOfMemory, ScriptError, as_reply
-from stratakv.proxy.table.registry import find_called
+from stratakv.proxy.table.registry import Command, find_called
 from stratakv.proxy.wire.requests import Request
 
 if TYPE_CHECKING:
@@ -300,6 +300,13 @@ class Scripting:
     def kind_for(self, session: "Session") -> str | None:
         """What runs for a session at this moment: `eval`, `function`, or None."""
         return next((run.kind for run in self.running if run.session is session), None)
+
+    def call_of(self, session: "Session") -> tuple[Command, Request] | None:
+        """The call of the script that runs for a session at this moment, if one does."""
+        for run in self.running:
+            if run.session is session and (entry := find_called(run.request)) is not None:
+                return entry, run.request
+        return None
 
     def kill(self, kind: str) -> None:
         """End the scripts of a kind that run; raises where there are none, or they have written."""
