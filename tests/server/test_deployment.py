@@ -57,7 +57,7 @@ def test_what_is_mounted_is_there_and_points_at_the_services() -> None:
         for volume in service.get("volumes", [])
         if volume.startswith("./")
     ]
-    assert len(mounted) == 4
+    assert len(mounted) == 5
     assert all((ROOT / path).is_file() for path in mounted)
     source = read_yaml(ROOT / "deploy/grafana/datasources.yml")["datasources"][0]
     assert source["url"] == "http://prometheus:9090"
