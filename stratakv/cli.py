@@ -10,13 +10,16 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stratakv import build, logs, options
+from stratakv import build, logs, options, service_manager
 from stratakv.console import command as console_command
 from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.options import BadOption, Options
 from stratakv.tools import backup_command, compare_command, export_command, import_command
+
+if TYPE_CHECKING:
+    from stratakv.proxy.server import Server
 
 log = logging.getLogger("stratakv")
 
@@ -161,7 +164,7 @@ def run_serve(parsed: argparse.Namespace) -> int:
     file = Path(parsed.config) if parsed.config else None
     environment = options.from_environment()
     chosen = options.load(flags, environment, file)
-    logs.configure(chosen.log_level, chosen.log_format)
+    _open_log(chosen)
     for name in options.unknown_variables(environment):
         log.warning("the variable %s is not an option: it has no effect", name)
     log.info("%s starts, pid %d: %s", build.description(), os.getpid(), options.summary(chosen))
@@ -169,6 +172,14 @@ def run_serve(parsed: argparse.Namespace) -> int:
     if parsed.recover and chosen.engine == "leveldb":
         _recover(Path(chosen.dir))
     return _run_loop(_serve(chosen))
+
+
+def _open_log(chosen: Options) -> None:
+    try:
+        logs.configure(chosen.log_level, chosen.log_format, chosen.log_file)
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror}"
+        raise BadOption("log-file", chosen.log_file, reason) from None
 
 
 def _recover(directory: Path) -> None:
@@ -193,7 +204,7 @@ async def _serve(chosen: Options) -> int:
     from stratakv.proxy.server import Server
 
     loop = asyncio.get_running_loop()
-    _obey_signals(loop, lambda: server.stop(), lambda: server.listeners.reload_tls())
+    _obey_signals(loop, lambda: server.stop(), lambda: _read_again(server))
     server = Server(chosen, loop)
     metrics = MetricsServer(server)
     try:
@@ -206,6 +217,7 @@ async def _serve(chosen: Options) -> int:
         if server.listeners.tls_port:
             ports += f" tls_port={server.listeners.tls_port}"
         print(f"ready {ports} pid={os.getpid()} caches={caches}mb", flush=True)
+        service_manager.tell(service_manager.READY)
         await server.run()
     finally:
         metrics.close()
@@ -213,12 +225,20 @@ async def _serve(chosen: Options) -> int:
     return 0
 
 
+def _read_again(server: "Server") -> None:
+    """What a SIGHUP asks for: certificates as they are now, and a log under its name."""
+    service_manager.tell(service_manager.reloading())
+    logs.reopen()
+    server.listeners.reload_tls()
+    service_manager.tell(service_manager.READY)
+
+
 def _obey_signals(
     loop: asyncio.AbstractEventLoop, stop: Callable[[], None], reload: Callable[[], None]
 ) -> None:
     """SIGTERM and SIGINT stop the server as soon as it is there.
 
-    SIGHUP has certificates read again; a terminal that hangs up ends nothing, as with Redis.
+    SIGHUP has files opened again; a terminal that hangs up ends nothing, as with Redis.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)

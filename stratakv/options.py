@@ -454,6 +454,9 @@ class Options:
         10000, _number(-1, 2**31 - 1), "microseconds; -1 logs nothing", live=True
     )
     slowlog_max_len: int = option(128, COUNT, "entries that the slow log keeps", live=True)
+    slowlog_to_log: bool = option(
+        False, YES_NO, "write calls that the slow log takes to the log as well", live=True
+    )
     latency_monitor_threshold: int = option(
         0, COUNT, "milliseconds from which LATENCY records events; 0 none", live=True
     )
@@ -464,6 +467,7 @@ class Options:
     log_level: str = option(
         "warning", _one_of("debug", "info", "warning", "error"), "how much is logged", live=True
     )
+    log_file: str = option("", TEXT, "file of the log, else the standard error; SIGHUP reopens it")
     log_format: str = option("text", _one_of("text", "json"), "how log lines look")
     debug_invariants: bool = option(
         False,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from pathlib import Path
 
-from tests.harness.servers import RedisServer, StrataServer
+import pytest
+
+from tests.harness.servers import RedisServer, StartError, StrataServer
 from tests.harness.waiting import wait_until
 
 
@@ -94,3 +98,61 @@ def test_the_state_of_the_tier_is_told_without_its_password(tmp_path: Path) -> N
     assert f"cache-url: {shown}" in messages
     assert any(one.endswith(f"sets cache-url to {shown}") for one in messages)
     assert f"redis://127.0.0.1:{redis.port}/0 is connected" in messages
+
+
+def hang_up(server: StrataServer) -> None:
+    assert server.process is not None
+    server.process.send_signal(signal.SIGHUP)
+
+
+def test_a_log_file_that_was_moved_away_is_opened_anew(tmp_path: Path) -> None:
+    file, old = tmp_path / "stratakv.log", tmp_path / "stratakv.log.1"
+    flags = ["--log-file", str(file), "--log-level", "info"]
+    server = StrataServer(tmp_path / "data", flags=flags).start()
+    with server.client() as client:
+        assert client.send("CONFIG", "GET", "logfile").frame.blobs()[1] == str(file).encode()
+        assert client.send("CONFIG", "SET", "logfile", "x").frame.is_error
+        client.send("CONFIG", "SET", "timeout", "1001")
+        file.rename(old)
+        client.send("CONFIG", "SET", "timeout", "1002")
+        hang_up(server)
+        wait_until(file.exists, "no new file")
+        client.send("CONFIG", "SET", "timeout", "1003")
+        assert "sets timeout to 1002" in old.read_text()
+        assert "1003" not in old.read_text()
+        assert "sets timeout to 1003" in file.read_text()
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.unlink()
+        file.mkdir()
+        hang_up(server)
+        file.rmdir()
+        hang_up(server)
+        wait_until(file.exists, "a file that could not be opened is never tried again")
+    assert server.terminate() == 0
+    assert len(server.output().splitlines()) == 1, "the line that says ready, and nothing else"
+    assert "stopped" in file.read_text()
+
+
+def test_a_log_file_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    flags = ["--log-file", str(tmp_path / "nowhere" / "log")]
+    with pytest.raises(StartError, match=r"log-file = .*cannot be written: No such file"):
+        StrataServer(tmp_path / "data", flags=flags).start()
+
+
+def test_slow_calls_are_told_to_the_log_as_well(tmp_path: Path) -> None:
+    flags = ["--slowlog-log-slower-than", "0", "--requirepass", "sesame"]
+    server = StrataServer(tmp_path / "data", flags=flags).start()
+    with server.client() as client:
+        client.send("AUTH", "sesame")
+        client.send("SET", "quiet", "1")
+        client.send("CONFIG", "SET", "slowlog-to-log", "yes")
+        client.send("CLIENT", "SETNAME", "shop")
+        client.send("SET", b"k\n\xff", '"' * 3)
+        client.send("AUTH", "sesame")
+    server.stop()
+    told = server.output()
+    assert re.search(r'WARNING slow: \d+\.\d{3} ms for 127.0.0.1:\d+ "shop": "SET" ', told)
+    assert r'"SET" "k\n\xff" "\"\"\""' in told
+    assert '"AUTH" "(redacted)"' in told
+    assert "quiet" not in told
+    assert "sesame" not in told

@@ -199,7 +199,6 @@ FACTS: Final = {
     "cluster-enabled": "no",
     "daemonize": "no",
     "io-threads": "1",
-    "logfile": "",
     "pidfile": "",
     "supervised": "no",
     "enable-debug-command": "yes",
@@ -228,4 +227,5 @@ ALIASES: Final = {
         )
     },
     "lua-time-limit": "busy-reply-threshold",
+    "logfile": "log-file",
 }

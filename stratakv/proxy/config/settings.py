@@ -77,6 +77,7 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
 _IMMUTABLE_IN_REDIS: Final = {
     "aclfile",
     "databases",
+    "log-file",
     "replicaof",
     "tcp-backlog",
     "unixsocket",

@@ -149,17 +149,25 @@ class Stats:
         if len(request) > SLOWLOG_ARGUMENTS:
             rest = len(request) - SLOWLOG_ARGUMENTS + 1
             shown[-1] = b"... (%d more arguments)" % rest
-        self.slow_calls.appendleft(
-            SlowCall(
-                self._slow_id,
-                int(time.time()),
-                int(seconds * 1_000_000),
-                shown,
-                session.connection.address.encode(),
-                session.profile.name,
-            )
+        call = SlowCall(
+            self._slow_id,
+            int(time.time()),
+            int(seconds * 1_000_000),
+            shown,
+            session.connection.address.encode(),
+            session.profile.name,
         )
+        self.slow_calls.appendleft(call)
         self._slow_id += 1
+        if session.server.options.slowlog_to_log:
+            _log_slow(call)
+
+
+def _log_slow(call: SlowCall) -> None:
+    """The same call as a line of the log, whatever its bytes are."""
+    words = b" ".join(map(_quoted, call.arguments)).decode("ascii")
+    client = f"{call.address.decode()} {_quoted(call.name).decode('ascii')}"
+    log.warning("slow: %.3f ms for %s: %s", call.micros / 1000, client, words)
 
 
 def _is_logged(request: Request) -> bool:
