@@ -578,6 +578,7 @@ MIGRATE_WRITE = b"IOERR error or timeout writing to target instance"
 MIGRATE_READ = b"IOERR error or timeout reading to target instance"
 BACKING_UP = b"ERR a backup is still being made"
 NO_BACKUP_PLACE = b"ERR the place of a backup is an absolute path"
+COMPACTING = b"ERR a STRATA COMPACT is still running; see INFO store"
 REENCODING = b"ERR a STRATA REENCODE is still running; see STRATA PROGRESS"
 
 

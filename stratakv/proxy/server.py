@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from stratakv import errors, logs
+from stratakv import errors, logs, service_manager
 from stratakv.cache_sizes import cache_sizes
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.keyspace import Keyspace
@@ -32,6 +32,7 @@ from stratakv.proxy.config.renames import rename_commands
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines, load_users
 from stratakv.proxy.jobs.backups import Backups
+from stratakv.proxy.jobs.compaction import CompactionJob
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.jobs.saving import Saving
@@ -119,6 +120,7 @@ class Server:
         self.settings = Settings(options, self._effects)
         self.saving = Saving(self)
         self.backups = Backups(self)
+        self.compaction = CompactionJob(self)
         if options.debug_invariants:
             Invariants(self).watch()
 
@@ -215,6 +217,7 @@ class Server:
         self.housekeeper.start()
         self.replication.start()
         await self.stopping.wait()
+        service_manager.tell(service_manager.STOPPING)
         log.info("stopping: %d clients are served to the end", len(self.sessions))
         await self.drain()
         log.info("stopped: all is committed and the store is closed")

@@ -161,8 +161,8 @@ class Store:
         self._journal = Journal()
         self.threads = EngineThreads()
         """Where work on the engine runs that is too slow for the loop."""
-        self.compacting = False
-        """A range is being compacted: LevelDB makes writers wait for it at times."""
+        self.compacting = 0
+        """Ranges that are being compacted: LevelDB makes writers wait for one at times."""
         self._closing = False
 
     # reading
@@ -472,6 +472,10 @@ class Store:
     def tidy(self) -> None:
         """Let the engine look after its files, in one of the threads."""
         self.engine.tidy()
+
+    def pieces(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """A range cut into parts of about a second each to compact. Call it in a thread."""
+        return self.engine.pieces(start, stop)
 
     def compact(self, start: bytes, stop: bytes) -> None:
         """Compact a range piece by piece, in one of the threads; `close` ends it after a piece."""

@@ -82,6 +82,8 @@ LONG_MEMBER = 15
 SEQUENCE_START = 1 << 63
 END = b"\xff" * 8
 """Behind every row."""
+Range = tuple[bytes, bytes]
+"""The first row, and the first that no longer belongs to it."""
 _ALL = (1 << 64) - 1
 
 
@@ -127,6 +129,23 @@ def hash_of_meta_row(ns: bytes, row: bytes) -> int:
 def meta_rows_from(ns: bytes, position: int) -> bytes:
     """The first possible meta row whose h8 is at least `position`."""
     return b"m#" + ns + U64.pack(position)
+
+
+def everything() -> list[Range]:
+    """All rows there are, as one range."""
+    return [(b"", END)]
+
+
+def ranges_of_namespace(ns: bytes) -> list[Range]:
+    """Where the rows of a namespace are."""
+    return [(kind + ns, end_of(kind + ns)) for kind in KEYED_PREFIXES]
+
+
+def ranges_of_key(ns: bytes, key: bytes) -> list[Range]:
+    """Where the rows of a key's incarnations are, the dead ones included."""
+    meta = meta_row(ns, key)
+    starts = [kind + ns + h8(key) + U32.pack(len(key)) + key for kind in PATH_PREFIXES]
+    return [(meta, meta + b"\0"), *((start, start + END + b"\xff") for start in starts)]
 
 
 def sub_prefix(row: bytes, ns_length: int, version: int) -> bytes:

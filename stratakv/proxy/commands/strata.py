@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
-from stratakv.encodings.layout import metas
+from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.formats import CHOICES
 from stratakv.encodings.layout.globs import compile_glob, literal_prefix
 from stratakv.encodings.upkeep import inspect
@@ -98,6 +98,41 @@ def strata_adopt(session: Session) -> Reply:
     """Use a zset-store that was emptied, and give up the scores that it has lost."""
     session.server.tier_control.adopt()
     return OK
+
+
+@command(
+    "STRATA COMPACT [<DB number|KEY key>]", "admin noscript no_multi", since="7.0.0", keys=(0, 0, 0)
+)
+def strata_compact(session: Session, *words: bytes) -> Reply:
+    """Rewrite everything, a database or the rows of a key without what was deleted, in the
+    background.
+    """
+    server, guards = session.server, session.server.dispatcher.guards
+    ranges = _ranges(session, words)
+    if server.compaction.is_running:
+        raise CommandError(errors.COMPACTING)
+    if guards.refusal:
+        raise errors.misconf(guards.refusal, for_good=guards.refused_for_good)
+    server.compaction.start(ranges)
+    return Status(b"Background compaction started")
+
+
+def _ranges(session: Session, words: tuple[bytes, ...]) -> list[rows.Range]:
+    """The rows that STRATA COMPACT is about."""
+    if not words:
+        return rows.everything()
+    if len(words) != 2:
+        raise errors.syntax()
+    kind, name = words
+    if kind.upper() == b"KEY":
+        return rows.ranges_of_key(session.txn.db.ns, name)
+    if kind.upper() != b"DB":
+        raise errors.syntax()
+    databases = session.server.keyspace.databases
+    number = integer(name)
+    if not 0 <= number < len(databases):
+        raise CommandError(errors.DB_OUT_OF_RANGE)
+    return rows.ranges_of_namespace(databases[number].ns)
 
 
 @command("STRATA BACKUP path", "admin noscript no_multi", since="7.0.0")

@@ -233,14 +233,16 @@ class Housekeeper:
         wanted = self.reclaimer.next_compaction()
         if wanted is None:
             return
-        self._compacting = store.compacting = True
+        self._compacting = True
+        store.compacting += 1
         self._compacting_since = self._loop.time()
         log.info("compacting %d bytes of tables", store.size(wanted.start, wanted.stop))
         future = self._server.in_thread(partial(store.compact, wanted.start, wanted.stop))
         future.add_done_callback(lambda done: self._compacted(done, wanted))
 
     def _compacted(self, future: "asyncio.Future[None]", done: Compaction) -> None:
-        self._compacting = self._server.store.compacting = False
+        self._compacting = False
+        self._server.store.compacting -= 1
         now = self._loop.time()
         log.info("compacted in %.3f s", now - self._compacting_since)
         self._compact_after = now + COMPACTION_REST * (now - self._compacting_since)

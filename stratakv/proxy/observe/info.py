@@ -331,6 +331,7 @@ def _store(server: "Server") -> Fields:
         "store_batches_in_flight": len(store.inflight),
         "store_accepts_writes": int(not server.dispatcher.guards.refusal),
         "store_refusal": server.dispatcher.guards.refusal,
+        **server.compaction.fields(),
     }
 
 
