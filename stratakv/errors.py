@@ -463,6 +463,20 @@ def misconf(reason: str, *, for_good: bool = False) -> CommandError:
     )
 
 
+NO_REPLICATION = b"ERR replication is not possible with this engine, which keeps copies by itself"
+
+
+def store_away(reason: str) -> CommandError:
+    """A store elsewhere cannot be asked, or is no longer ours to answer from."""
+    return CommandError(b"MISCONF StrataKV cannot answer from its store: %b" % _one_line(reason))
+
+
+def too_much(size: str, most: str) -> CommandError:
+    """A unit of work is larger than what the store writes together."""
+    told = f"{size} of one command or transaction: this store writes at most {most} at once"
+    return CommandError(b"ERR " + told.encode())
+
+
 def _one_line(reason: str) -> bytes:
     return reason.encode("utf-8", "replace").replace(b"\r", b" ").replace(b"\n", b" ")
 

@@ -50,6 +50,7 @@ THREADS = {"Thread", "Timer", "ThreadPoolExecutor", "run_in_executor", "to_threa
 MAY_START_THREADS = {
     "storage/threads.py",
     "storage/store.py",
+    "storage/hbase/thread.py",  # its engine ends it
     "storage/hbase/zookeeper.py",  # waits for the end of kazoo
     "proxy/observe/metrics.py",  # its thread imports modules, and knows no engine
 }

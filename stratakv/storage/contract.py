@@ -2,13 +2,16 @@
 
 Rows are bytes, ordered as unsigned bytes. An engine knows nothing of types, expiry or clients.
 `Engine` is what every engine can do, wherever its rows are; `EmbeddedEngine` what only one in this
-process can. `tests/storage/test_engine.py` holds every engine to this page.
+process can, and `RemoteEngine` what only one elsewhere has to. `tests/storage/test_engine.py` holds
+every engine to this page.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
+Outcome = Callable[[Any, Exception | None], None]
+"""Called with what was asked for, or with why it cannot be had; in any thread."""
 Rows = Mapping[bytes, bytes | None]
 """A batch: row -> value to put, or None to delete."""
 
@@ -148,4 +151,78 @@ class EmbeddedEngine(Engine, Protocol):
 
         May be called from any thread, and holds nobody up. Raises `StoreUnavailable`.
         """
+        ...
+
+
+class Span(NamedTuple):
+    """A range that is wanted: at most `limit` rows of [start, stop), or of its end."""
+
+    start: bytes
+    stop: bytes
+    reverse: bool
+    keys_only: bool
+    limit: int
+
+
+class Found(NamedTuple):
+    """All rows that there are of [low, high), in the order in which they were asked for."""
+
+    low: bytes
+    high: bytes
+    rows: list[tuple[bytes, bytes]]
+
+
+class RemoteEngine(Engine, Protocol):
+    """An engine elsewhere, which the server's `RemoteStore` is built on.
+
+    Nothing that begins with `begin` waits, or calls back at once. Commits are done in the order in
+    which they began; after one that failed, all others are refused until `reopen`.
+    """
+
+    @property
+    def entitled_until(self) -> float:
+        """By the monotonic clock: until then nobody else can have written."""
+        ...
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether it has asked for less."""
+        ...
+
+    @property
+    def counters(self) -> Mapping[str, int | float]:
+        """What it has done, by name."""
+        ...
+
+    def when_lost(self, then: Callable[[Exception], None]) -> None:
+        """Have that called when the rows are found to be somebody else's, in any thread."""
+        ...
+
+    def check(self, row: bytes, size: int) -> None:
+        """Raises `StoreUnavailable` for a row that it cannot take, with so large a value."""
+        ...
+
+    @property
+    def most_bytes(self) -> int:
+        """What names and values of a commit may take together."""
+        ...
+
+    def choose_durability(self, mode: str) -> None:
+        """When commits count as done from now on, by the option `durability`."""
+        ...
+
+    def begin_fetch(self, rows: Sequence[bytes], spans: Sequence[Span], then: Outcome) -> None:
+        """Read rows and ranges: `then` gets (values in their order, a `Found` for each range)."""
+        ...
+
+    def begin_commit(self, rows: Rows, then: Outcome) -> None:
+        """As `write`."""
+        ...
+
+    def begin_snapshot(self, then: Outcome) -> None:
+        """What `view_by` makes a snapshot of."""
+        ...
+
+    def view_by(self, opened: Any, wait: Callable[[Callable[[Outcome], None]], Any]) -> Snapshot:
+        """A snapshot; `wait` begins a read, and gives back or raises what comes of it."""
         ...

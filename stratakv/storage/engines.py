@@ -4,18 +4,42 @@ A further engine is a module of its own that keeps the contract, and a line in `
 imported when it is opened: who only wants to know their names needs no LevelDB.
 """
 
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from stratakv.errors import StoreUnavailable
 from stratakv.storage.contract import EmbeddedEngine, Engine
+from stratakv.storage.remote_store import RemoteStore
+from stratakv.storage.store import Post, Store
 
 if TYPE_CHECKING:
     from stratakv.options import Options
+    from stratakv.storage.hbase.engine import HBaseEngine
+
+
+def open_store(
+    options: "Options", *, post: Post, row_cache_bytes: int, kept: tuple[bytes, ...]
+) -> Store:
+    """The engine that the options ask for, behind a pipeline that suits it.
+
+    `kept` are the beginnings of rows that are needed without delay. Raises `StoreUnavailable`.
+    """
+    if options.engine == HBASE:
+        engine = _open_hbase(options)
+        return RemoteStore(engine, post=post, kept=kept, row_cache_bytes=row_cache_bytes)
+    return Store(
+        open_engine(options),
+        post=post,
+        sync=options.durability == "always",
+        row_cache_bytes=row_cache_bytes,
+    )
 
 
 def open_engine(options: "Options") -> EmbeddedEngine:
-    """The engine that the options ask for; raises `StoreUnavailable`."""
+    """The embedded engine that the options ask for; raises `StoreUnavailable`."""
     return ENGINES[options.engine](options)
 
 
@@ -52,6 +76,35 @@ def _open_memory(options: "Options") -> EmbeddedEngine:
     return MemoryEngine()
 
 
+def _open_hbase(options: "Options") -> "HBaseEngine":
+    if not options.hbase_zookeeper:
+        raise StoreUnavailable("engine hbase needs hbase-zookeeper, host:port of its ZooKeeper")
+    if options.replicaof:
+        raise StoreUnavailable("engine hbase cannot follow a master: replicaof has to go")
+    try:
+        from stratakv.storage.hbase.engine import HBaseEngine
+    except ImportError as error:
+        raise StoreUnavailable(
+            f"engine hbase needs {error.name}: pip install 'stratakv[hbase]'"
+        ) from error
+    from stratakv.storage.hbase.requests import DURABILITIES
+
+    try:
+        Path(options.dir).mkdir(parents=True, exist_ok=True)  # for dumps
+        return HBaseEngine(
+            options.hbase_zookeeper,
+            options.hbase_table,
+            owner=f"{socket.gethostname()}:{os.getpid()}".encode(),
+            durability=DURABILITIES[options.durability],
+        )
+    except OSError as error:
+        raise StoreUnavailable(f"dir: {error}") from error
+    except ValueError as error:
+        raise StoreUnavailable(f"hbase-zookeeper: {error}") from error
+
+
+HBASE: Final = "hbase"
+"""The engine that is elsewhere."""
 ENGINES: Final[dict[str, Callable[["Options"], EmbeddedEngine]]] = {
     "leveldb": _open_leveldb,
     "memory": _open_memory,

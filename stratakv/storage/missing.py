@@ -45,6 +45,9 @@ class Missing(TooLong):
         """Whether it is of use to run such a command again; else it goes the long way at once."""
         return True
 
+    def foresee(self, rows: Callable[[], list[bytes]]) -> None:
+        """Those rows will probably be missed next, if it is rows that are."""
+
     def ask(self, answers: Answers, then: Then) -> None:
         """Have it asked for, and kept with the answers; `then` may be called at once."""
         raise NotImplementedError

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 LONGEST_VALUE: Final = 1024
-"""Rows with longer values are left to the engine's own cache."""
+"""Rows with longer values are left to the cache of an engine in this process."""
 ROW_COST: Final = 200
 """What a row takes besides its bytes: two objects and a place in a dictionary (measured)."""
 
@@ -33,10 +33,11 @@ class RowCache:
     `on_leftovers` gets what was dropped, to be freed at leisure.
     """
 
-    __slots__ = ("_old", "_size", "_young", "limit_bytes", "on_leftovers")
+    __slots__ = ("_old", "_size", "_young", "limit_bytes", "longest_value", "on_leftovers")
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, longest_value: int = LONGEST_VALUE) -> None:
         self.limit_bytes = limit_bytes
+        self.longest_value = longest_value
         self.on_leftovers: Callable[[Remembered], None] = _drop
         self._young: Remembered = {}
         self._old: Remembered = {}
@@ -59,7 +60,7 @@ class RowCache:
         """Remember what was read."""
         size = ROW_COST + len(row)
         if value is not None:
-            if len(value) > LONGEST_VALUE:
+            if len(value) > self.longest_value:
                 return
             size += len(value)
         self._young[row] = value
@@ -75,7 +76,7 @@ class RowCache:
             if generation:
                 for row in generation.keys() & rows.keys():
                     value = rows[row]
-                    if value is None or len(value) <= LONGEST_VALUE:
+                    if value is None or len(value) <= self.longest_value:
                         generation[row] = value
                     else:
                         del generation[row]

@@ -25,7 +25,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -179,6 +179,12 @@ class Store:
         self.stats.reads += 1
         return self.engine.get(row)
 
+    def need(self, rows: Iterable[bytes]) -> None:
+        """All of these will be read: raises `Missing` for those that are not at hand, at once.
+
+        Of an engine in this process all are.
+        """
+
     def get_often(self, row: bytes) -> bytes | None:
         """As `get`, and remembered: for rows that are likely to be read again."""
         value = self.peek(row)
@@ -276,6 +282,16 @@ class Store:
         batches, commits = ticket
         has_all = self._finished >= batches and self._committed >= commits
         return has_all or not (self.pending or self.inflight)
+
+    def check_unit(self, rows: Rows) -> None:
+        """Raises `CommandError` for rows of one unit of work that cannot be written together.
+
+        An engine in this process takes them all.
+        """
+
+    def choose_durability(self, mode: str) -> None:
+        """When commits count as done from now on, by the option `durability`."""
+        self.sync = mode == "always"
 
     def settle(self) -> None:
         """Write pending rows now if that is cheap, so that a scan need not merge them.
@@ -449,6 +465,9 @@ class Store:
         """
         self.engine.reopen()
 
+    def reopened(self) -> None:
+        """It is open again: called on the loop."""
+
     def lacks_room(self) -> str:
         """Why rows should only be deleted for now; nothing if there is room."""
         return self.engine.lacks_room()
@@ -464,6 +483,11 @@ class Store:
     def pressure(self) -> int:
         """How near the engine is to stalling writers: 0 is calm, 100 is a full stop."""
         return self.engine.pressure()
+
+    @property
+    def remote_counters(self) -> Mapping[str, int | float]:
+        """What was asked of an engine elsewhere, by name; nothing of one in this process."""
+        return {}
 
     def report(self) -> str:
         """What the engine tells of itself, in its own words; nothing if it has none."""

@@ -71,6 +71,11 @@ KEYED_PREFIXES: Final = (META, SUB, ORDER, INDEX, EXPIRY, FIELD_EXPIRY, GARBAGE,
 PREFIXES = (*KEYED_PREFIXES, DROPPED, LIBRARY)
 """All that a row may begin with, but for the single rows."""
 
+SINGLE: Final[bytes] = b"!"
+"""What the rows begin with of which there is one."""
+KEPT_PREFIXES: Final = (SINGLE, LIVE, EXPIRING, DROPPED, LIBRARY)
+"""Rows that the server needs without delay, and that are few: a store elsewhere keeps them."""
+
 PATH_PREFIXES = (SUB, ORDER, INDEX)
 SUB_PREFIXES = frozenset(PATH_PREFIXES)
 

@@ -3,6 +3,9 @@
 A table has one region for each group of slots. Rows of a group begin with its prefix, and one row
 of it, the fence, says who may write. The client needs the extra `stratakv[hbase]`.
 
+    engine        one group, written by this process: what a store stands on
+    owner         the right to it: epochs, turns, and how long reads may be answered
+    thread        the loop that the client lives on
     client        the front: reads, scans, snapshots, commits of one table
     table         making the table, and looking whether it can be trusted
     fences        who may write to a group: epochs and turns

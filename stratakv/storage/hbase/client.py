@@ -122,6 +122,10 @@ class HBase:
         """Write rows of a group, whole or not at all; see `Commits.commit`."""
         return await self._commits.commit(group, epoch, turn, puts, deletes)
 
+    def choose_durability(self, durability: Durability) -> None:
+        """When commits are acknowledged from now on."""
+        self._commits.durability = durability
+
     async def close(self) -> None:
         """Let go of all connections; what is under way raises `Lost`."""
         self._servers.close()

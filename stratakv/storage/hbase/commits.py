@@ -23,7 +23,7 @@ class Commits:
     def __init__(self, calls: Calls, fences: Fences, durability: Durability) -> None:
         self._calls = calls
         self._fences = fences
-        self._durability = durability
+        self.durability = durability
 
     async def commit(
         self,
@@ -72,7 +72,7 @@ class Commits:
         puts: Mapping[bytes, bytes],
         deletes: tuple[bytes, ...],
     ) -> bytes:
-        at, durability = timestamp(epoch, turn), self._durability
+        at, durability = timestamp(epoch, turn), self.durability
         mutations = [put(group.fence, ((FENCE, encode_place(epoch, turn)),), at, durability)]
         mutations += [put_value(row, value, at, durability) for row, value in puts.items()]
         mutations += [delete_value(row, at, durability) for row in deletes]

@@ -4,6 +4,7 @@
     fence row      := group 00
     row            := group 01 row of the engine
     probe row      := group 02                      never there but for a moment at the start
+    lease row      := group 03                      u32 milliseconds, while there is an owner
 
     column d:v of a row     -> its value
     column d:f of the fence -> epoch u64, turn u64, big-endian
@@ -50,6 +51,11 @@ class Group:
     def probe(self) -> bytes:
         """The row that is never written if conditions are obeyed."""
         return self.prefix + b"\x02"
+
+    @property
+    def lease(self) -> bytes:
+        """The row that says how long an owner may answer without asking."""
+        return self.prefix + b"\x03"
 
     @property
     def rows(self) -> bytes:
