@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stratakv.encodings.layout.formats import CHOICES, FORMATS, HASH, NAMES, SET, ZSET
 from stratakv.storage.cache.address import parse_address, without_password
-from stratakv.storage.engines import ENGINES
+from stratakv.storage.engines import ENGINES, HBASE
 
 BYTE_UNITS: Final = {
     "": 1,
@@ -308,7 +308,13 @@ class Options:
         "version of the dumps that others get: 9 for Redis 6.2 and older",
         live=True,
     )
-    engine: str = option("leveldb", _one_of(*ENGINES), "where rows are kept")
+    engine: str = option("leveldb", _one_of(*ENGINES, HBASE), "where rows are kept")
+    hbase_zookeeper: str = option(
+        "", TEXT, "with engine hbase: host:port,host:port of the ZooKeeper of that HBase"
+    )
+    hbase_table: str = option(
+        "stratakv", TEXT, "with engine hbase: the table, made if it is not there"
+    )
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(
         "os",

@@ -6,12 +6,14 @@ import os
 import random
 import subprocess
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.harness.effort import EFFORT, rounds
+from tests.harness.hbase import HBaseServer, lacking
 from tests.harness.servers import RedisServer, StrataServer, last_words
 from tests.harness.wire import WireClient
 
@@ -76,17 +78,25 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 @pytest.fixture(scope="session")
 def strata_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrataServer | RedisServer]:
     """The server under test. STRATAKV_TEST_SUBJECT=redis compares Redis with itself: it tests the
-    tests.
+    tests. With hbase its rows are in a real HBase.
     """
-    server = _subject(tmp_path_factory.mktemp("strata") / "data")
-    yield server
-    server.stop()
+    with ExitStack() as stack:
+        yield _subject(tmp_path_factory.mktemp("strata"), stack)
 
 
-def _subject(directory: Path) -> StrataServer | RedisServer:
-    if os.environ.get("STRATAKV_TEST_SUBJECT") == "redis":
-        return RedisServer(directory).start()
-    return StrataServer(directory).start()
+def _subject(directory: Path, stack: ExitStack) -> StrataServer | RedisServer:
+    subject = os.environ.get("STRATAKV_TEST_SUBJECT")
+    server: StrataServer | RedisServer = StrataServer(directory / "data")
+    if subject == "redis":
+        server = RedisServer(directory / "data")
+    elif subject == "hbase":
+        if reason := lacking():
+            pytest.skip(reason)
+        hbase = HBaseServer(directory / "hbase").start()
+        stack.callback(hbase.stop)
+        server = StrataServer(directory / "data", flags=hbase.flags())
+    stack.callback(server.stop)
+    return server.start()
 
 
 @pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])

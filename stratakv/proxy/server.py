@@ -14,9 +14,11 @@ from stratakv.cache_sizes import cache_sizes
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.limits import COMPACT_LIMITS, Limits
+from stratakv.encodings.keyspace.measured_txn import MeasuredTxn
 from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
+from stratakv.encodings.layout.rows import KEPT_PREFIXES
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
 from stratakv.options import Effects, Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
@@ -42,13 +44,14 @@ from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.replication.replication import Replication
 from stratakv.proxy.run.dispatch import Dispatcher
 from stratakv.proxy.run.invariants import Invariants
+from stratakv.proxy.run.leased_turns import LeasedTurns
 from stratakv.proxy.run.slices import Slices
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
-from stratakv.storage.engines import open_engine
+from stratakv.storage.engines import open_store
 from stratakv.storage.leveldb.usage import DiskWatch
+from stratakv.storage.remote_store import RemoteStore
 from stratakv.storage.row_cache import RowCache
-from stratakv.storage.store import Store
 
 log = logging.getLogger("stratakv")
 
@@ -78,11 +81,11 @@ class Server:
         self.stats.watch_latency_from(options.latency_monitor_threshold)
         self.cache_sizes = cache_sizes(options)
         log.info("caches: %s", self.cache_sizes)
-        self.store = Store(
-            open_engine(options),
+        self.store = open_store(
+            options,
             post=loop.call_soon_threadsafe,
-            sync=options.durability == "always",
             row_cache_bytes=self.cache_sizes.rows,
+            kept=KEPT_PREFIXES,
         )
         self.disk = DiskWatch(self.store.directory)
         self.slices = Slices(loop)
@@ -99,8 +102,12 @@ class Server:
         )
         self.keyspace.recollections.ranks.choose_limit(options.rank_directory_bytes)
         self.keyspace.recollections.ranks.choose_least(options.rank_directory_members)
-        self.txns = [Txn(self.keyspace, database) for database in self.keyspace.databases]
-        self.turns = Turns(loop, self.keyspace, self._store_failed)
+        is_remote = isinstance(self.store, RemoteStore)
+        self.keyspace.measures = is_remote
+        make_txn = MeasuredTxn if is_remote else Txn
+        self.txns = [make_txn(self.keyspace, database) for database in self.keyspace.databases]
+        make_turns = LeasedTurns if is_remote else Turns
+        self.turns = make_turns(loop, self.keyspace, self._store_failed)
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
@@ -123,6 +130,9 @@ class Server:
         self.compaction = CompactionJob(self)
         if options.debug_invariants:
             Invariants(self).watch()
+        if isinstance(self.store, RemoteStore):
+            self.keyspace.recollections.ranks.on_wanted = None  # a long way to read them all
+            self.store.serve(self.slices.wait)
 
     async def listen(self) -> None:
         """Open the sockets; raises OSError with the address in its text."""
@@ -208,7 +218,7 @@ class Server:
     def set_durability(self, mode: str) -> None:
         """Change how commits are synced while running."""
         self.options.durability = mode
-        self.store.sync = mode == "always"
+        self.store.choose_durability(mode)
 
     # the end
 

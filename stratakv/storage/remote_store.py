@@ -462,6 +462,10 @@ class RemoteStore(Store):
     def tidy(self) -> None:
         """There are no files."""
 
+    def pieces(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """Nothing is compacted from here: HBase does it by itself."""
+        return []
+
     def compact(self, start: bytes, stop: bytes) -> None:
         """HBase compacts by itself."""
 

@@ -74,6 +74,10 @@ class HBaseServer(Process):
         """Of its ZooKeeper."""
         return f"127.0.0.1:{self.port}"
 
+    def flags(self, table: str = "stratakv") -> list[str]:
+        """Of a StrataKV that keeps its rows there."""
+        return ["--engine", "hbase", "--hbase-zookeeper", self.address, "--hbase-table", table]
+
     def start(self) -> Self:
         if not self.port:
             self.port, self.master_port, self.server_port = free_port(), free_port(), free_port()

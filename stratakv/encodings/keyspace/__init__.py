@@ -17,6 +17,7 @@
     invariants     whether all this holds between two turns
     txn            what a command sees, and where its writes wait
     long_txn       a Txn over a snapshot that can pause
+    measured_txn   a Txn for a store that takes no large commits
     load_txn       a LongTxn that fills a namespace which is nobody's yet
     locks          locks on keys, held by long commands
     watchers       who wants to know that a key has changed

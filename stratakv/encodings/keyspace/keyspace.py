@@ -131,6 +131,10 @@ class Keyspace:
         self.own_times: OwnTimes | None = None
         """What clients of a replica let expire; None while no such writes are possible."""
         self.expired_fields = 0
+        self.unwritten_bytes = 0
+        """Of units that were measured, since the last commit began."""
+        self.measures = False
+        """Whether each unit is measured before it is applied: the store takes no large commits."""
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
 
@@ -196,7 +200,7 @@ class Keyspace:
     def is_unobserved(self) -> bool:
         """Whether nobody is to be told what is done to which key: no client, no event, no tier.
         (Replicas are told what is done, not to which key.)"""
-        return not (self.watchers.listeners or self.notifies or self.tier.on)
+        return not (self.watchers.listeners or self.notifies or self.tier.on or self.measures)
 
     def settle(self) -> None:
         """Write what is decided so far, if that is cheap, so that a scan need not merge it.

@@ -2,6 +2,7 @@
 
     reclaim          dead incarnations and dropped namespaces
     expiry           due keys and fields
+    at_hand          steps over a store whose rows may be far away
     reencoding       a key at another encode-version
     expiry_times     how long keys have to live on average
     inspect          the rows of a key, for people

@@ -8,6 +8,7 @@ Promises
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -16,6 +17,7 @@ from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.types.hashes import field_times
+from stratakv.encodings.upkeep.at_hand import at_hand
 from stratakv.errors import Damaged
 
 STEP_ROWS: Final = 100
@@ -53,26 +55,28 @@ class Expiry:
     # keys
 
     def _expire(self, database: Database) -> Iterator[bool]:
-        while True:
-            ns = database.ns  # SWAPDB may come between two steps
-            now_ms = self._keyspace.clock.now_ms
-            stop = rows.end_of(rows.EXPIRY + ns)
-            queue = self._store.scan_queue(rows.EXPIRY + ns, stop)
-            readable = (row for row in queue if row not in self._unreadable)
-            found = list(islice(readable, STEP_ROWS))
-            txn = Txn(self._keyspace, database)
-            stuck = 0
-            for row in found:
-                due_ms, key = rows.parse_expiry_row(ns, row)
-                if due_ms > now_ms:
-                    self.next_due_ms[database.index] = due_ms
-                    txn.apply()
-                    return
-                stuck += not self._expire_readable(txn, database, row, due_ms, key)
-            txn.apply()
-            if len(found) < STEP_ROWS or stuck:
-                return
+        while (yield from at_hand(partial(self._expire_some, database))):
             yield False
+
+    def _expire_some(self, database: Database) -> bool:
+        """A step; says whether there may be more to do."""
+        ns = database.ns  # SWAPDB may come between two steps
+        now_ms = self._keyspace.clock.now_ms
+        queue = self._store.scan_queue(rows.EXPIRY + ns, rows.end_of(rows.EXPIRY + ns))
+        readable = (row for row in queue if row not in self._unreadable)
+        found = list(islice(readable, STEP_ROWS))
+        times = [(row, *rows.parse_expiry_row(ns, row)) for row in found]
+        due = [one for one in times if one[1] <= now_ms]
+        cache = database.cache
+        self._store.need([rows.meta_row(ns, key) for _, _, key in due if key not in cache])
+        txn = Txn(self._keyspace, database)
+        stuck = 0
+        for row, due_ms, key in due:
+            stuck += not self._expire_readable(txn, database, row, due_ms, key)
+        txn.apply()
+        if len(due) < len(found):
+            self.next_due_ms[database.index] = times[len(due)][1]
+        return len(due) == STEP_ROWS and not stuck
 
     def _expire_readable(
         self, txn: Txn, database: Database, row: bytes, due_ms: int, key: bytes
@@ -149,7 +153,9 @@ class Expiry:
             start = begin.get(ns, rows.FIELD_EXPIRY + ns)
             if start == stop:
                 return
-            row = next(self._store.scan_keys(start, stop), None)
+            row = yield from at_hand(partial(self._first_row, start, stop))
+            if ns != database.ns or begin.get(ns, rows.FIELD_EXPIRY + ns) != start:
+                continue  # while that was read
             if row is None:
                 begin[ns] = stop
                 return
@@ -162,11 +168,14 @@ class Expiry:
             if self._is_locked(database.index, key):
                 return
             try:
-                self._expire_fields_of(database, row, version, key)
+                yield from at_hand(partial(self._expire_fields_of, database, row, version, key))
             except Damaged as damaged:
                 self._pass_by(row, damaged)
                 begin[ns] = row + b"\0"
             yield False
+
+    def _first_row(self, start: bytes, stop: bytes) -> bytes | None:
+        return next(self._store.scan_keys(start, stop), None)
 
     def _expire_fields_of(self, database: Database, row: bytes, version: int, key: bytes) -> None:
         txn = Txn(self._keyspace, database)

@@ -24,6 +24,7 @@ from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future
+from functools import partial
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
@@ -33,9 +34,11 @@ from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS
 from stratakv.encodings.keyspace.zset_remote import sub_of_garbage
 from stratakv.encodings.layout import formats, metas, rows
 from stratakv.encodings.tier.dead_scores import Scores
+from stratakv.encodings.upkeep.at_hand import at_hand
 from stratakv.encodings.upkeep.expiry import STEP_ROWS, Expiry
 from stratakv.errors import Damaged
 from stratakv.storage.contract import Reader
+from stratakv.storage.missing import Missing
 
 READ_ROWS: Final = 2000
 """Rows of a dropped namespace that the thread reads at a time."""
@@ -173,10 +176,13 @@ class Reclaimer:
     def backlog(self, limit: int = 1000) -> int:
         """Dead incarnations and namespaces in the queue, counted up to a limit.
 
-        0 if it cannot be read: that is told elsewhere, and those who ask have more to show.
+        0 if it cannot be read: that is told elsewhere, and those who ask have more to show. Of a
+        store elsewhere only namespaces are counted: nobody waits for a number.
         """
         try:
             return self._backlog(limit)
+        except Missing:
+            return min(limit, len(self._keyspace.namespaces.dropped))
         except Damaged as damaged:
             self.on_damage(damaged)
             return 0
@@ -216,7 +222,7 @@ class Reclaimer:
         stop = rows.end_of(rows.GARBAGE + ns)
         database.garbage_from = None
         while True:
-            found = _first_rows(self._store, start, stop, STEP_ROWS)
+            found = yield from at_hand(partial(_first_rows, self._store, start, stop, STEP_ROWS))
             dead = [row for row in found if self._is_dead(database, ns, row)]
             for row in dead:
                 self._drained_up_to[ns] = row
@@ -239,14 +245,14 @@ class Reclaimer:
         return row not in self._closing and row not in self._unreadable
 
     def _drain_incarnation(self, ns: bytes, row: bytes) -> Iterator[bool]:
-        kind = self._store.get(row) or b"\0\0"
+        kind = (yield from at_hand(partial(self._store.get, row))) or b"\0\0"
         if self._scores.are_gone(row, kind, ns):
             if kind[0] == metas.STRING:
                 yield from self._delete_pieces(row, sub_of_garbage(ns, row), kind)
                 return
             known = formats.find(kind[0], kind[1])
             if known is not None and known.timed:
-                self._unlist_fields(ns, row)
+                yield from self._unlist_fields(ns, row)
             # what a long command has left unfinished may be pieces of a string: slow to read
             threaded = kind[0] == metas.ABSENT and self._executor is not None
             yield from self._delete_ranges(row, _spans(ns, row), threaded=threaded)
@@ -266,10 +272,11 @@ class Reclaimer:
             self._closing.add(queue_row)
             self._compactions.append(Compaction(*_span(sub), [queue_row]))
 
-    def _unlist_fields(self, ns: bytes, row: bytes) -> None:
+    def _unlist_fields(self, ns: bytes, row: bytes) -> Iterator[bool]:
         """Take away the `t#` row of a dead hash; it stands under the first of its expire-times."""
         order = rows.ORDER + sub_of_garbage(ns, row)[2:]
-        first = next(self._store.scan_keys(order, rows.end_of(order)), None)
+        stop = rows.end_of(order)
+        first = yield from at_hand(lambda: next(self._store.scan_keys(order, stop), None))
         if first is not None:
             at_ms = int.from_bytes(first[len(order) : len(order) + 8], "big")
             version, key = rows.parse_garbage_row(ns, row)
@@ -377,7 +384,7 @@ class Reclaimer:
             if threaded:
                 found = yield from self._read(at, stop, most)
             else:
-                found = _first_rows(self._store, at, stop, most)
+                found = yield from at_hand(partial(_first_rows, self._store, at, stop, most))
             total += len(found)
             self.reclaimed_rows += len(found)
             for first in range(0, len(found), STEP_ROWS):

@@ -34,6 +34,7 @@ def replicaof(session: Session, host: bytes, port: bytes) -> Reply:
         return OK
     if session.guards & REPLICA:
         raise CommandError(errors.NOT_FOR_REPLICAS)
+    _check_store(session)
     number = ranged(port, 0, 65535, errors.BAD_MASTER_PORT)
     name = host.decode("latin-1")
     link = replication.link
@@ -42,6 +43,13 @@ def replicaof(session: Session, host: bytes, port: bytes) -> Reply:
     log.warning("%s makes this server follow %s %d", session.connection.address, name, number)
     replication.follow(f"{name} {number}")
     return OK
+
+
+def _check_store(session: Session) -> None:
+    """A store that takes no large commits cannot promise to take all that a master writes, and has
+    copies of its own."""
+    if session.server.keyspace.measures:
+        raise CommandError(errors.NO_REPLICATION)
 
 
 @command("ROLE", "noscript loading stale fast", categories="admin dangerous", since="2.8.12")
@@ -141,6 +149,7 @@ def sync(session: Session) -> Reply:
 def _serve(session: Session, replication_id: bytes, offset: bytes, *, greets: bool) -> None:
     if session.guards & REPLICA:
         return
+    _check_store(session)
     replication = session.server.replication
     if replication.link is not None and not replication.link.is_up:
         raise CommandError(errors.NO_MASTER_LINK)

@@ -15,6 +15,7 @@ from stratakv.encodings.upkeep.reclaim import Compaction, Reclaimer
 from stratakv.errors import Damaged, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import FROM_MASTER, REPLICA, SUBSCRIBED
 from stratakv.proxy.table.registry import every_command
+from stratakv.storage.remote_store import RemoteStore
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -279,8 +280,22 @@ class Housekeeper:
         if server.store.busy or server.slices.running or server.store.threads.working:
             self._loop.call_later(MEND_SOON_SECONDS, self._try_to_mend)
             return
+        if isinstance(server.store, RemoteStore):
+            server.in_thread(server.store.reopen).add_done_callback(self._reopened)
+        else:
+            self._mend(server.store.reopen)
+
+    def _reopened(self, done: "asyncio.Future[None]") -> None:
+        """A store elsewhere was opened anew, or not."""
+        if not self._stopped and not done.cancelled():
+            self._mend(done.result)
+
+    def _mend(self, reopen: Callable[[], None]) -> None:
+        """Go on with what the store has, if it could be opened."""
+        server = self._server
         try:
-            server.store.reopen()
+            reopen()
+            server.store.reopened()
             server.keyspace.probe()
             server.keyspace.abandon()
             server.replication.mend()

@@ -177,6 +177,8 @@ class StoreCollector(Collector):
         yield gauge("store_pressure_ratio", "1 when the engine stops writers.", self._pressure())
         refused = bool(self._server.dispatcher.guards.refusal)
         yield gauge("store_refuses_writes", "1 while writes are refused.", refused)
+        for name, value in store.remote_counters.items():
+            yield gauge(f"{store.engine_name}_{name}", "As HBase's client has counted.", value)
         yield from self._disk()
         yield from self._levels()
 

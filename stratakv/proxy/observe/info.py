@@ -332,6 +332,7 @@ def _store(server: "Server") -> Fields:
         "store_accepts_writes": int(not server.dispatcher.guards.refusal),
         "store_refusal": server.dispatcher.guards.refusal,
         **server.compaction.fields(),
+        **{f"store_{name}": value for name, value in store.remote_counters.items()},
     }
 
 

@@ -7,6 +7,7 @@
     demands        what a request would do, before it runs
     rights         what users may not do
     turns          one commit for all that happens between two polls
+    leased_turns   the same over a store that may lose its rows
     slices         greenlets that work between the turns
     lock_waits     writers that wait for long commands
     long_commands  a command over a LongTxn

@@ -10,6 +10,7 @@ from stratakv.clock import Clock
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.long_txn import LongTxn
+from stratakv.encodings.keyspace.measured_txn import written_by
 from stratakv.errors import StoreUnavailable
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.guards import Guards
@@ -46,8 +47,10 @@ class LongWork:
 
     def _open(self, database: Database) -> None:
         keyspace = self._keyspace
-        self._snapshot = keyspace.store.snapshot()
+        mark, ranked = keyspace.tier.committed, keyspace.recollections.ranks.committed
+        self._snapshot = keyspace.store.snapshot()  # which may have more, if that takes a while
         self.txn = LongTxn(keyspace, database, self._snapshot, self._slices.pause, self._write_rows)
+        self.txn.mark, self.txn.ranked = mark, ranked
         if self._follows is not None:
             self.txn.follow(self._follows)
 
@@ -58,6 +61,8 @@ class LongWork:
         """
         keyspace, txn = self._keyspace, self.txn
         txn.conclude()
+        if keyspace.measures:
+            keyspace.store.check_unit(written_by(txn))
 
         def submit(done: Done) -> None:
             keyspace.commit(_ignore)
@@ -116,6 +121,7 @@ class LongWork:
         """Write rows that nobody can see yet, and wait for it; they need room."""
         self._guards.check_room()
         store = self._keyspace.store
+        store.check_unit(rows)
         self._wait_for_store(lambda done: store.submit(rows, done))
 
     def _wait_for_store(self, submit: Callable[[Done], None]) -> None:

@@ -7,23 +7,31 @@ yet, so it is run again as if it came now, in a plain Txn, over what is decided 
 1. Its client waits meanwhile, and nobody else does.
 2. Replies of the tier are of the state that the store had when it was asked (see `open_entry`). If
    the key was written meanwhile, or the command turns out to be long, it becomes a long one.
-3. If something unusual stands in the way when it is run again, it goes back to the head of its
-   client's backlog, and is admitted like any other.
+3. If it has to wait for others when it is run again, or is to be refused by then, it goes back to
+   the head of its client's backlog, and is admitted like any other.
 """
 
+from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stratakv.encodings.keyspace.txn import CacheAnswers
+from stratakv.encodings.layout.rows import meta_row
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.run.guards import READY, TRACKED, WATCHED
-from stratakv.proxy.table.registry import Command
+from stratakv.proxy.run.guards import LOCKED, PAUSED, READ_ONLY, READY, WATCHED
+from stratakv.proxy.run.lock_waits import claim_of, needs_locks
+from stratakv.proxy.table.registry import TABLE, Command
 from stratakv.storage.missing import Missing, TooLong
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
     from stratakv.proxy.wire.requests import Request
+
+
+FORESEEN_REQUESTS: Final = 100
+FORESEEN_KEYS: Final = 1000
+"""Of a pipeline, or of a command, that are fetched together."""
 
 
 class Retry:
@@ -44,8 +52,22 @@ class Retry:
     def ask(self, missing: Missing) -> None:
         """Have it asked for; the client waits, the others do not."""
         self._dispatcher.pipelines.await_answer(self._session)
+        if not self._answers.rounds:
+            missing.foresee(self._other_rows)
         self._answers.rounds += 1
         missing.ask(self._answers, self._go_on)
+
+    def _other_rows(self) -> list[bytes]:
+        """The metas of all keys that the command names, and of those in what is to follow."""
+        ns = self._session.txn.db.ns
+        keys = self._entry.find_keys(self._request)
+        for request in islice(self._session.backlog, FORESEEN_REQUESTS):
+            entry = TABLE.get(request[0].lower()) if request else None
+            if entry is None or entry.key_finder is not None:
+                continue
+            if entry.min_args <= len(request) <= entry.max_args:
+                keys += entry.find_keys(request)
+        return [meta_row(ns, key) for key in keys[:FORESEEN_KEYS]]
 
     def _go_on(self, failure: Exception | None) -> None:
         """It is at hand, or cannot be had that way."""
@@ -68,13 +90,18 @@ class Retry:
             self._run_again()
 
     def _stands_in_the_way(self) -> bool:
-        """Whether there is more to look at than who watches. Who only reads was admitted before."""
-        guards = self._dispatcher.guards
-        if self._entry.only_reads:
+        """Whether it would have to wait now, or be refused. Who only reads was admitted before."""
+        dispatcher, session, entry = self._dispatcher, self._session, self._entry
+        guards = dispatcher.guards
+        if entry.only_reads:
             return False
         if guards.bits & READY:
-            self._dispatcher.unblocking.serve()
-        return bool(guards.bits & ~(WATCHED | TRACKED))
+            dispatcher.unblocking.serve()
+        if guards.bits & (PAUSED | READ_ONLY):
+            return True
+        if not guards.bits & LOCKED or not needs_locks(session, entry):
+            return False
+        return dispatcher.lock_waits.locks.blocks(claim_of(session, entry, self._request))
 
     def _run_again(self) -> None:
         session, answers = self._session, self._answers

@@ -1,0 +1,195 @@
+"""A server on a real HBase: killed, stopped, without its HBase, and asked for too much."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from stratakv.encodings.upkeep.check import Checker
+from stratakv.storage.hbase.engine import HBaseEngine
+from tests.crash.ledger import Ledger, read_back
+from tests.crash.test_kill9 import HARMLESS, difference, write_and_kill
+from tests.harness.effort import rounds
+from tests.harness.hbase import HBaseServer
+from tests.harness.servers import StrataServer
+from tests.harness.waiting import wait_until
+from tests.harness.wire import WireClient
+from tests.hbase.conftest import PATIENT, start_hbase
+
+pytestmark = [pytest.mark.hbase]
+
+_tables = count()
+
+
+@pytest.fixture
+def table() -> str:
+    return f"server{next(_tables)}"
+
+
+@pytest.fixture
+def server(hbase_server: HBaseServer, table: str, tmp_path: Path) -> Iterator[StrataServer]:
+    started = StrataServer(tmp_path / "data", flags=hbase_server.flags(table)).start()
+    yield started
+    started.stop()
+
+
+def check(hbase: HBaseServer, table: str) -> None:
+    """Every invariant of the stored rows holds. Requires: nobody has the table."""
+    engine = HBaseEngine(hbase.address, table, owner=b"check", limits=PATIENT)
+    with closing(engine):
+        checker = Checker(engine)
+        assert list(checker.run()) == []
+
+
+def settle(server: StrataServer, ledgers: list[Ledger]) -> None:
+    """What was acknowledged is there, and of what was under way whole steps."""
+    with server.client() as client:
+        for ledger in ledgers:
+            found = read_back(client, ledger.database)
+            assert ledger.settle(found), f"seed {ledger.seed}: {difference(found, ledger)}"
+
+
+def text(client: WireClient, *words: str | bytes) -> str:
+    """What is in a reply, or that there is nothing."""
+    frame = client.send(*words).frame
+    return "nothing" if frame.is_null else (frame.data or b"").decode()
+
+
+@pytest.mark.effort
+def test_acknowledged_writes_survive_kill_9(
+    hbase_server: HBaseServer, server: StrataServer, table: str
+) -> None:
+    dice = random.Random()
+    ledgers = [Ledger(dice.getrandbits(32), number, with_flush=True) for number in range(3)]
+    for _ in range(rounds(20, least=2)):
+        write_and_kill(server, ledgers, dice.uniform(0.3, 1.5))
+        server.start()
+        settle(server, ledgers)
+    server.stop()
+    check(hbase_server, table)
+    assert {line for ledger in ledgers for line in ledger.refused} <= HARMLESS
+    assert min(ledger.acknowledged for ledger in ledgers) > 10
+
+
+def test_an_hbase_that_is_killed_under_load_loses_nothing(tmp_path: Path) -> None:
+    hbase = start_hbase(tmp_path)
+    server = StrataServer(tmp_path / "data", flags=hbase.flags()).start()
+    ledgers = [Ledger(random.getrandbits(32), number, with_flush=False) for number in range(2)]
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=ledger.write_until_cut, args=(server.port, stop))
+        for ledger in ledgers
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: min(ledger.acknowledged for ledger in ledgers) > 20)
+        hbase.kill9()
+        hbase.start()
+        before = [ledger.acknowledged for ledger in ledgers]
+        wait_until(
+            lambda: (
+                not any(thread.is_alive() for thread in threads)
+                or min(one.acknowledged for one in ledgers) > max(before) + 20
+            )
+        )
+        stop.set()
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: is_writable(server))
+        settle(server, ledgers)
+    finally:
+        stop.set()
+        server.stop()
+        hbase.stop()
+
+
+def is_writable(server: StrataServer) -> bool:
+    with suppress(OSError), server.client() as client:
+        return text(client, "SETRANGE", "nothing", "0", "") == "0"
+    return False
+
+
+def test_a_server_that_was_stopped_tells_nothing_of_what_was_before(
+    hbase_server: HBaseServer, server: StrataServer, table: str, tmp_path: Path
+) -> None:
+    with server.client() as client:
+        client.send("SET", "key", "old")
+        assert text(client, "GET", "key") == "old"
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            other = StrataServer(tmp_path / "other", flags=hbase_server.flags(table)).start()
+            with other.client() as second:
+                assert text(second, "GET", "key") == "old"
+                second.send("SET", "key", "new")
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        heard = []
+        with suppress(OSError, EOFError):
+            heard = [text(client, "GET", "key") for _ in range(3)]
+        assert all("MISCONF" in line for line in heard), heard
+    wait_until(lambda: "belongs to" in server.output())
+    with server.client() as client:
+        assert "MISCONF" in text(client, "GET", "key")
+        assert "MISCONF" in text(client, "SET", "key", "mine")
+        assert text(client, "PING") == "PONG"
+    with other.client() as second:
+        assert text(second, "GET", "key") == "new"
+    other.stop()
+
+
+def test_everything_is_read_again_after_a_restart(server: StrataServer) -> None:
+    with server.client() as client:
+        client.send("SET", "string", "x" * 100_000)
+        client.send("HSET", "hash", *(word for n in range(300) for word in (f"f{n}", f"v{n}")))
+        client.send("SADD", "set", *(f"m{n}" for n in range(3000)))
+        client.send("ZADD", "zset", *(word for n in range(300) for word in (str(n), f"m{n}")))
+        client.send("RPUSH", "list", *(f"e{n}" for n in range(300)))
+        client.send("XADD", "stream", "1-1", "field", "value")
+    assert server.terminate() == 0
+    server.start()
+    with server.client() as client:
+        assert client.send("STRLEN", "string").frame.number == 100_000
+        assert text(client, "GET", "string") == "x" * 100_000
+        assert client.send("HLEN", "hash").frame.number == 300
+        assert client.send("HMGET", "hash", "f7", "none", "f299").frame.blobs() == [
+            b"v7",
+            b"",
+            b"v299",
+        ]
+        assert len(client.send("SMEMBERS", "set").frame.items or ()) == 3000
+        assert client.send("ZRANGE", "zset", "10", "12").frame.blobs() == [b"m10", b"m11", b"m12"]
+        assert client.send("ZRANK", "zset", "m200").frame.number == 200
+        assert client.send("LRANGE", "list", "-2", "-1").frame.blobs() == [b"e298", b"e299"]
+        assert len(client.send("XRANGE", "stream", "-", "+").frame.items or ()) == 1
+        assert client.send("DBSIZE").frame.number == 6
+        assert client.send("MGET", "string", "nothing").frame.blobs()[1] == b""
+
+
+def test_what_is_too_large_is_refused_and_nothing_else(server: StrataServer) -> None:
+    with server.client() as client:
+        client.send("HSET", "hash", "field", "value")
+        assert "with HBase at most" in text(client, "HSET", "hash", "big", b"x" * 11_000_000)
+        assert "HBase takes at most" in text(client, "SET", b"k" * 40_000, "value")
+        assert text(client, "GET", b"k" * 40_000) == "nothing"
+        many = [word for n in range(12) for word in (f"f{n}", b"x" * 1_000_000)]
+        assert "bytes of one command or transaction" in text(client, "HSET", "hash", *many)
+        assert client.send("HLEN", "hash").frame.number == 1
+        assert text(client, "SET", "large", b"y" * 20_000_000) == "OK"
+        assert client.send("STRLEN", "large").frame.number == 20_000_000
+        assert text(client, "SET", "key", "value") == "OK"
+
+
+def test_what_hbase_cannot_do_says_so(server: StrataServer) -> None:
+    with server.client() as client:
+        assert "in HBase" in text(client, "STRATA", "BACKUP", "/tmp/none")
+        assert "replication is not possible" in text(client, "REPLICAOF", "127.0.0.1", "1")
+        assert "replication is not possible" in text(client, "PSYNC", "?", "-1")
