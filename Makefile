@@ -54,9 +54,12 @@ test-all:
 test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 	$(USERS) $(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
 
-# The client of HBase, on a real one; where that cannot be had, most of it is skipped.
-test-hbase: $(DEV)/.installed-test hbase
+# The client of HBase and the engine, on a real one, and all commands on a server that stands on it. Where none can be
+# had, most of it is skipped. Bounded: by then something hangs.
+test-hbase: $(DEV)/.installed-test redis-server hbase
 	$(BIN)/pytest $(PYTEST_FLAGS) tests/hbase
+	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=hbase \
+	  timeout 900 $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) tests/differential tests/commands
 
 # Random commands, kills, faults and damage as often as is sensible.
 test-full: $(INSTALLED) $(DEV)/.installed-test redis-server
