@@ -80,10 +80,10 @@ class ZsetEditor:
     def place(self, member: bytes, old: float | None, new: float) -> None:
         """Give a member a score. Requires: `old` is what `find` says."""
         if self._meta is None:
-            self._open(self._txn.create(self._key, ZSET, 0))
-            assert self._meta is not None
-            if not ZSET_TIERED[self._meta.encoding]:
-                self._txn.begin_order(self._sub)
+            made = self._txn.create(self._key, ZSET, 0)
+            if not ZSET_TIERED[made.encoding]:
+                self._txn.begin_order(made.sub)
+            self._open(made)
         assert self._meta is not None
         raw = encode_score(new)
         if old is None:
