@@ -115,6 +115,9 @@ def _add_inspect(commands: Any) -> None:
     inspect.add_argument("key", metavar="KEY")
     inspect.add_argument("--db", type=int, default=0, metavar="N", help="database (default: 0)")
     inspect.add_argument(
+        "--namespace", default="", metavar="NAME", help="the namespace of users that it is in"
+    )
+    inspect.add_argument(
         "--limit", type=int, default=100, metavar="N", help="rows of each kind (default: 100)"
     )
     inspect.set_defaults(run=run_inspect)
@@ -126,7 +129,8 @@ def run_inspect(parsed: argparse.Namespace) -> int:
 
     key = os.fsencode(parsed.key)
     found = False
-    for line in inspect_directory(Path(parsed.dir), parsed.db, key, parsed.limit):
+    place = Path(parsed.dir), parsed.db
+    for line in inspect_directory(*place, key, parsed.limit, parsed.namespace):
         print(line)
         found = found or line.startswith("  type")
     return 0 if found else 1

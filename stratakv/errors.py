@@ -156,6 +156,19 @@ WRONG_PASSWORD = b"WRONGPASS invalid username-password pair or user is disabled.
 TOO_MANY_PASSWORDS = (
     b"WRONGPASS too many wrong passwords from this address; try again in %d seconds"
 )
+REALM_IN_UNIT = b"ERR AUTH to a user of another namespace is not possible within MULTI or a script"
+OWN_NAMESPACE = b"ERR users cannot change what namespace they themselves are bound to"
+NO_NAMESPACES = b"ERR namespaces of users are not possible with this engine"
+NO_NAMESPACE = b"NONAMESPACE the namespace of this user does not exist here"
+BAD_NAMESPACE = (
+    b"ERR a namespace has 1 to 64 letters, digits, underscores, dots and hyphens in its name"
+)
+REPLICA_WITHOUT_NAMESPACES = (
+    b"ERR this server has namespaces of users, which only replicas of StrataKV can have"
+)
+REPLICAS_WITHOUT_NAMESPACES = b"ERR replicas are connected that cannot have namespaces of users: %b"
+TOO_MANY_NAMESPACES = b"ERR there are %d namespaces already, and no more are possible"
+BAD_QUOTA = b"ERR a quota is KEYS, BYTES, OPS or CLIENTS with a number, 0 for no limit"
 NO_PERMISSION_FOR_KEYS = (
     b"NOPERM this user has no permissions to access one of the keys used as arguments"
 )
@@ -388,6 +401,36 @@ def long_replica_address(length: int) -> CommandError:
 def wrong_arity(name: str) -> CommandError:
     """The number of arguments does not fit; `name` is `get` or `config|set`."""
     return CommandError(b"ERR wrong number of arguments for '%b' command" % name.encode())
+
+
+def not_for_tenants(name: str) -> CommandError:
+    """The user is bound to a namespace, and the command is for administrators."""
+    return CommandError(
+        b"NOPERM users of a namespace have no permissions to run the '%b' command" % name.encode()
+    )
+
+
+def over_quota(name: bytes, what: str) -> CommandError:
+    """A namespace may not have that much."""
+    return CommandError(
+        b"QUOTA the namespace '%b' may have no more than %b" % (name, what.encode())
+    )
+
+
+def namespace_exists(name: bytes) -> CommandError:
+    """A namespace is called so already."""
+    return CommandError(b"ERR the namespace '%b' exists already" % name)
+
+
+def no_such_namespace(name: bytes) -> CommandError:
+    """No namespace is called so."""
+    return CommandError(b"ERR there is no namespace '%b'" % name[:64])
+
+
+def namespace_in_use(name: bytes, users: list[bytes]) -> CommandError:
+    """Users are bound to the namespace that is to go."""
+    shown = b", ".join(users[:5]) + (b", ..." if len(users) > 5 else b"")
+    return CommandError(b"ERR users are bound to the namespace '%b': %b" % (name, shown))
 
 
 def no_permission(name: str) -> CommandError:

@@ -14,9 +14,7 @@ from stratakv.cache_sizes import cache_sizes
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.limits import COMPACT_LIMITS, Limits
-from stratakv.encodings.keyspace.measured_txn import MeasuredTxn
 from stratakv.encodings.keyspace.meta_cache import MetaCache
-from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.rows import KEPT_PREFIXES
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
@@ -27,7 +25,7 @@ from stratakv.proxy.clients.limits import OutputLimits
 from stratakv.proxy.clients.listeners import Listeners
 from stratakv.proxy.clients.logins import Logins
 from stratakv.proxy.clients.notifications import Notifications
-from stratakv.proxy.clients.pubsub import PubSub
+from stratakv.proxy.clients.realms import Realms
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.clients.tracking import Tracking
 from stratakv.proxy.config.renames import rename_commands
@@ -38,6 +36,7 @@ from stratakv.proxy.jobs.compaction import CompactionJob
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.jobs.saving import Saving
+from stratakv.proxy.jobs.tenancy import Tenancy
 from stratakv.proxy.jobs.tier_control import TierControl
 from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
@@ -104,15 +103,13 @@ class Server:
         self.keyspace.recollections.ranks.choose_least(options.rank_directory_members)
         is_remote = isinstance(self.store, RemoteStore)
         self.keyspace.measures = is_remote
-        make_txn = MeasuredTxn if is_remote else Txn
-        self.txns = [make_txn(self.keyspace, database) for database in self.keyspace.databases]
+        self.realms = Realms(self.keyspace)
         make_turns = LeasedTurns if is_remote else Turns
         self.turns = make_turns(loop, self.keyspace, self._store_failed)
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
-        self.pubsub = PubSub()
-        self.notifications = Notifications(self.keyspace, self.pubsub)
+        self.notifications = Notifications(self.keyspace, self.realms)
         self.notifications.choose(options.notify_keyspace_events)
         self.tracking = Tracking(self)
         self.output_limits = OutputLimits(options.client_output_buffer_limit, self.stats)
@@ -128,6 +125,7 @@ class Server:
         self.saving = Saving(self)
         self.backups = Backups(self)
         self.compaction = CompactionJob(self)
+        self.tenancy = Tenancy(self)
         if options.debug_invariants:
             Invariants(self).watch()
         if isinstance(self.store, RemoteStore):
@@ -173,12 +171,13 @@ class Server:
 
     def forget(self, session: Session) -> None:
         """A client is gone."""
-        self.sessions.pop(session.id, None)
+        if self.sessions.pop(session.id, None) is not None:
+            session.realm.clients -= 1
         log.debug("client %d is gone", session.id)
         session.backlog.clear()
         self.dispatcher.guards.unwatch(session)
         self.dispatcher.blocked.forget(session)
-        self.pubsub.forget(session)
+        session.realm.pubsub.forget(session)
         self.tracking.end(session)
         self.output_limits.forget(session.connection)
         session.watches.clear()
@@ -192,6 +191,7 @@ class Server:
         self.dispatcher.guards.refuse_writes(str(failure), for_good=is_damaged)
         self.replication.abandon()
         self.tracking.all_changed(None)  # what was read of the last commit is no longer so
+        self.tenancy.abandon()
         if not is_damaged:
             self.housekeeper.mend_store()
 
@@ -226,6 +226,7 @@ class Server:
         """Serve until told to stop, then drain; `close` is left to do."""
         self.housekeeper.start()
         self.replication.start()
+        self.tenancy.begin()
         await self.stopping.wait()
         service_manager.tell(service_manager.STOPPING)
         log.info("stopping: %d clients are served to the end", len(self.sessions))

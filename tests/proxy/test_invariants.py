@@ -50,11 +50,11 @@ def wait_twice(server: Server) -> None:
 
 
 def leave_writes(server: Server) -> None:
-    server.txns[3].assign(b"key", b"value")
+    server.realms.first.txns.at(3).assign(b"key", b"value")
 
 
 def leave_unit(server: Server) -> None:
-    server.txns[0].in_unit = True
+    server.realms.first.txns.at(0).in_unit = True
 
 
 def lock_for_nobody(server: Server) -> None:

@@ -132,5 +132,5 @@ async def test_exec_looks_at_watched_keys_whatever_is_left_of_a_budget(session: 
     run(session, "SELECT 1", "SET watched 1", "WATCH watched", "SELECT 0", "MULTI", "PING")
     session.server.keyspace.commit(lambda error: None)
     session.server.keyspace.databases[1].forget()  # it has to be read from the store
-    session.server.txns[1].budget = 0  # somebody else's command took long
+    session.server.realms.first.txns.at(1).budget = 0  # somebody else's command took long
     assert run(session, "EXEC") == [b"*1\r\n+PONG\r\n"]

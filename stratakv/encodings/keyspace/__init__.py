@@ -3,6 +3,7 @@
     keyspace       all databases over one store, and their commit
     database       a namespace, its counts and its cached metas
     namespaces     which database has which, and which were dropped
+    tenants        namespaces of users, with databases of their own
     versions       numbers for the incarnations of keys
     meta_cache     the limit of the cache of decoded metas
     key_filter     which keys a database may have
@@ -16,6 +17,7 @@
     limits         what the options ask for
     invariants     whether all this holds between two turns
     txn            what a command sees, and where its writes wait
+    txns           the Txns that sessions share
     long_txn       a Txn over a snapshot that can pause
     measured_txn   a Txn for a store that takes no large commits
     load_txn       a LongTxn that fills a namespace which is nobody's yet

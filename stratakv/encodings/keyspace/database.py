@@ -62,6 +62,11 @@ class Database:
         self.garbage_from: int | None = 0
         """No queued incarnation has a lower version; None while the queue is known to be empty."""
 
+    @property
+    def number(self) -> int:
+        """What clients call it: the tenant that it belongs to, if any, is not in it."""
+        return self.index % rows.SPAN
+
     def queue_garbage(self, version: int) -> None:
         """An incarnation of that version joins the queue of the dead."""
         if self.garbage_from is None or version < self.garbage_from:

@@ -27,7 +27,7 @@ def check_keyspace(keyspace: Keyspace, *, is_idle: bool, is_draining: bool) -> N
 
     `is_idle`: no long command runs. `is_draining`: the reclaimer is at work on the queues.
     """
-    for database in keyspace.databases:
+    for database in keyspace.opened.values():
         _check_counts(database)
         waits = database.dirty or database.counts_changed
         assert keyspace.dirty or not waits, f"K2: database {database.index} waits, unannounced"
@@ -37,7 +37,7 @@ def check_keyspace(keyspace: Keyspace, *, is_idle: bool, is_draining: bool) -> N
             _check_queue(keyspace, database)
     for row in islice(keyspace.store.pending, LOOKED_AT):
         assert row.startswith(_KNOWN), f"K7: {row!r} is to be written, of no known kind"
-    names = [database.ns for database in keyspace.databases]
+    names = [database.ns for database in keyspace.opened.values()]
     assert len(set(names)) == len(names), "K5: two databases have the same namespace"
     assert not keyspace.namespaces.dropped.keys() & set(names), "K5: a namespace in use is dropped"
     _check_ranks(keyspace)
@@ -104,7 +104,7 @@ def _check_small_orders(keyspace: Keyspace) -> None:
 
 def _live_meta(keyspace: Keyspace, sub: bytes) -> Meta | None:
     """The meta of the set that has these sub rows now, if there is one."""
-    for database in keyspace.databases:
+    for database in keyspace.opened.values():
         if sub.startswith(database.ns, 2):
             key = rows.key_of_sub_row(sub, len(database.ns))
             meta = database.cache.get(key) or database.load(keyspace.store, key)

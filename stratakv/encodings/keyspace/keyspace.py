@@ -21,7 +21,7 @@ Promises
 10. After `abandon` nothing is known that was not read from the store since.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.cursors import Cursors
@@ -34,12 +34,14 @@ from stratakv.encodings.keyspace.namespaces import Contents, Namespaces
 from stratakv.encodings.keyspace.own_times import OwnTimes
 from stratakv.encodings.keyspace.recollections import Recollections
 from stratakv.encodings.keyspace.sparse_ranges import SPARSE_ROWS, SparseRanges
+from stratakv.encodings.keyspace.tenants import Tenants
 from stratakv.encodings.keyspace.tier_state import Slicing, Tier
 from stratakv.encodings.keyspace.versions import Versions
 from stratakv.encodings.keyspace.watchers import KeyWatchers
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.policies import Policy
-from stratakv.errors import StoreUnavailable
+from stratakv.encodings.layout.tenant_records import TenantRecord
+from stratakv.errors import NO_NAMESPACE, CommandError, StoreUnavailable
 from stratakv.storage.store import Done, Store
 
 _KEYED = frozenset(rows.KEYED_PREFIXES)
@@ -97,10 +99,15 @@ class Keyspace:
         self.namespaces = Namespaces(store)
         names = self.namespaces.load_names(databases)
         self.databases = [Database(index, ns) for index, ns in enumerate(names)]
+        """Those that belong to no tenant, by their numbers."""
+        self.opened = {database.index: database for database in self.databases}
+        """All that are in use, by their indexes."""
         for database in self.databases:
             database.load_counts(store)
             database.born = store.mark() if is_new else None
             database.filter = KeyFilter(len(database.ns)) if is_new else None
+        self.tenants = Tenants(store)
+        self._open_inhabited()
         self.cache = MetaCache(cache_bytes)
         self.leftovers = Leftovers()
         store.on_leftovers = store.row_cache.on_leftovers = self.leftovers.add
@@ -137,6 +144,52 @@ class Keyspace:
         """Whether each unit is measured before it is applied: the store takes no large commits."""
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
+
+    def _open_inhabited(self) -> None:
+        """Have the databases of tenants at hand that something is to be done for."""
+        for tenant in self.tenants:
+            for number in self.tenants.inhabited(tenant, len(self.databases)):
+                self.open_database(tenant.index(number))
+
+    def has_database(self, index: int) -> bool:
+        """Whether there can be a database of that index."""
+        if index % rows.SPAN >= len(self.databases):
+            return False
+        return index < rows.SPAN or self.tenants.of_database(index) is not None
+
+    def open_database(self, index: int) -> Database:
+        """The database of an index; raises if its tenant is gone."""
+        database = self.opened.get(index)
+        if database is None:
+            tenant = self.tenants.of_database(index)
+            if tenant is None:
+                raise CommandError(NO_NAMESPACE)
+            database = Database(index, tenant.namespace(index % rows.SPAN))
+            database.load_counts(self.store)
+            self.opened[index] = database
+        return database
+
+    def databases_of(self, tenant: TenantRecord) -> list[Database]:
+        """The databases of a tenant that are in use, by their numbers."""
+        return [
+            self.opened[index]
+            for index in sorted(self.opened)
+            if index >> rows.TENANT_BITS == tenant.id
+        ]
+
+    def drop_tenant(self, tenant: TenantRecord) -> None:
+        """A tenant is gone, at once; the reclaimer deletes its rows later.
+
+        Requires: nobody works on its keys.
+        """
+        for database in self.databases_of(tenant):
+            self.namespaces.drop(database.ns, self._rows_of_young(database))
+            self.leftovers.add(database.forget())
+            self.recollections.field_times_from.pop(database.ns, None)
+            del self.opened[database.index]
+        self.namespaces.drop(rows.library_namespace(tenant.id), None)
+        self.tenants.forget(tenant)
+        self.dirty = True
 
     def policy(self, database: Database, key: bytes) -> Policy | None:
         """The first policy that speaks of the key."""
@@ -227,7 +280,7 @@ class Keyspace:
         encode = metas.encode
         self.dirty = False
         self.on_collect()
-        for database in self.databases:
+        for database in self.opened.values():
             if database.dirty:
                 grown = 0
                 for meta in database.dirty.values():
@@ -253,11 +306,12 @@ class Keyspace:
         """At the end of a turn: free some of what was cast off, and keep the cache in its limit."""
         if self.leftovers:
             self.leftovers.free_some()
-        self.cache.trim(self.databases)
+        self.cache.trim(self.opened.values())
 
     def is_live(self, database: int, key: bytes) -> bool:
         """Whether a key exists now, asked past the Txns."""
-        return self.databases[database].is_live(self.store, key, self.clock.now_ms)
+        opened = self.opened.get(database)
+        return opened is not None and opened.is_live(self.store, key, self.clock.now_ms)
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""
@@ -271,7 +325,17 @@ class Keyspace:
         database.born = born
         database.filter = KeyFilter(len(ns))
         self.recollections.field_times_from[ns] = rows.end_of(rows.FIELD_EXPIRY + ns)
-        self.namespaces.save_names([database.ns for database in self.databases])
+        self._save_names(database)
+
+    def _save_names(self, *changed: Database) -> None:
+        """These databases, of nobody or of one tenant, have other namespaces from now on."""
+        tenant = self.tenants.of_database(changed[0].index)
+        if tenant is None:
+            self.namespaces.save_names([database.ns for database in self.databases])
+            return
+        for database in changed:
+            tenant.rename(database.number, database.ns)
+        self.tenants.save(tenant)
 
     def _leave(self, database: Database, ns: bytes) -> bytes:
         """Give a database another namespace, without keys, in place of one that is reclaimed."""
@@ -285,8 +349,11 @@ class Keyspace:
         database.counts_changed = self.dirty = True
         return ns
 
-    def supplant(self, contents: Mapping[int, Contents]) -> None:
-        """Give every database what was loaded for it, or nothing, in place of what it has.
+    def supplant(
+        self, contents: Mapping[int, Contents], tenants: Iterable[TenantRecord] = ()
+    ) -> None:
+        """Give every database what was loaded for it, or nothing, in place of what it has; the
+        tenants are others too, and so are the objects of their databases.
 
         Requires: nobody works on keys; what was loaded is in the engine; who looks for due keys is
         told to begin anew.
@@ -302,6 +369,24 @@ class Keyspace:
             database.live, database.expiring = new.live, new.expiring
             self.watchers.emit(database.index, self._listened_live_keys(database))
         self.namespaces.save_names([database.ns for database in self.databases])
+        self._supplant_tenants(contents, tenants)
+
+    def _supplant_tenants(
+        self, contents: Mapping[int, Contents], tenants: Iterable[TenantRecord]
+    ) -> None:
+        for tenant in self.tenants:
+            self.drop_tenant(tenant)
+        for tenant in tenants:
+            self.namespaces.revive(rows.library_namespace(tenant.id))
+            made = self.tenants.create(tenant.name, tenant.quota, tenant.id)
+            for index, new in contents.items():
+                if index >> rows.TENANT_BITS == made.id:
+                    made.rename(index % rows.SPAN, new.ns)
+                    self.namespaces.end_loading(new.ns)
+                    database = self.open_database(index)
+                    database.live, database.expiring = new.live, new.expiring
+                    database.counts_changed = True
+            self.tenants.save(made)
 
     def _rows_of_young(self, database: Database) -> list[bytes] | None:
         """The names of all rows of a namespace that has had few; None if there were more."""
@@ -326,7 +411,7 @@ class Keyspace:
             if any(one.is_live(self.store, key, now_ms) for one in (first, second))
         ]
         first.exchange(second)
-        self.namespaces.save_names([database.ns for database in self.databases])
+        self._save_names(first, second)
         for base, key in listened:
             self.watchers.emit(base.index, [key])
 
@@ -342,7 +427,7 @@ class Keyspace:
 
     def find_garbage_again(self) -> None:
         """Look through the whole queue of the dead at the next opportunity."""
-        for database in self.databases:
+        for database in self.opened.values():
             database.garbage_from = 0
 
     def abandon(self) -> None:
@@ -355,7 +440,7 @@ class Keyspace:
         self.tier.applied.clear()
         self.tier.doubt()
         self.dirty = False
-        for database in self.databases:
+        for database in self.opened.values():
             database.forget()
             database.counts_changed = False
             database.born = database.filter = None
@@ -369,3 +454,18 @@ class Keyspace:
         for database, ns in zip(self.databases, names, strict=True):
             database.ns = ns
             database.load_counts(self.store)
+        self._reload_tenants()
+
+    def _reload_tenants(self) -> None:
+        """Have the tenants that the store has; databases of others are no longer in use."""
+        self.tenants.load()
+        for index, database in list(self.opened.items()):
+            if index < rows.SPAN:
+                continue
+            tenant = self.tenants.of_database(index)
+            if tenant is None:
+                del self.opened[index]
+                continue
+            database.ns = tenant.namespace(database.number)
+            database.load_counts(self.store)
+        self._open_inhabited()

@@ -3,7 +3,7 @@
 The metas themselves are in the databases, where a look-up is one step; see `Database.evict`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Final
 
 from stratakv.encodings.keyspace.database import Database
@@ -23,7 +23,7 @@ class MetaCache:
         self._turns = 0
         self._trimming = False
 
-    def trim(self, databases: Sequence[Database]) -> None:
+    def trim(self, databases: Collection[Database]) -> None:
         """Bring the cache back under its limit in steps, the largest database first.
 
         Called at the end of every turn: reads fill the cache as well as writes do.

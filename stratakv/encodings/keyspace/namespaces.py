@@ -27,8 +27,8 @@ def names_in(reader: Rows, count: int) -> list[bytes]:
     """The namespace of each database; at first a database's own number."""
     raw = reader.get(rows.DATABASES_ROW)
     names = raw.split(b",") if raw else []
-    names += [str(index).encode() for index in range(len(names), count)]
-    return [name + b":" for name in names]
+    named = [name + b":" for name in names]
+    return named + [rows.first_namespace(index) for index in range(len(names), count)]
 
 
 class Namespaces:
@@ -74,6 +74,10 @@ class Namespaces:
         """Queue a namespace for the reclaimer."""
         self.dropped[ns] = known_rows
         self._store.pending[rows.DROPPED + ns] = b""
+
+    def revive(self, ns: bytes) -> None:
+        """A namespace is not for the reclaimer after all. Requires: that looks at none now."""
+        self.forget_dropped(ns)
 
     def forget_dropped(self, ns: bytes) -> None:
         """The rows of a dropped namespace are gone."""

@@ -34,6 +34,7 @@ from stratakv.encodings.keyspace.tier_state import CacheRequest, Changes, EntryK
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.formats import FORMATS
 from stratakv.encodings.layout.metas import ABSENT, HASH, NO_EXPIRY, SET, STRING, WHOLE, Extra, Meta
+from stratakv.encodings.layout.rows import SPAN
 from stratakv.errors import wrong_type
 from stratakv.storage.cache.contract import BYPASS, Cache
 from stratakv.storage.missing import Answers, Missing, Then, TooLong
@@ -307,17 +308,18 @@ class Txn:
         """Whether a key with that expire-time is still live."""
         return expire_ms == NO_EXPIRY or expire_ms > self.clock.now_ms
 
-    def sibling(self, index: int) -> "Txn":
-        """The Txn of another database, in the same unit of work."""
+    def sibling(self, number: int) -> "Txn":
+        """The Txn of another database of the same tenant, or of none, in the same unit of work."""
+        index = self.db.index - self.db.number + number % SPAN
         if index == self.db.index:
             return self
         if self._opener is not None:
-            return self._opener.sibling(index)
+            return self._opener.sibling(number)
         if self.siblings is None:
             self.siblings = {}
         found = self.siblings.get(index)
         if found is None:
-            found = self.siblings[index] = self._open_sibling(self.keyspace.databases[index])
+            found = self.siblings[index] = self._open_sibling(self.keyspace.open_database(index))
             found.in_unit = self.in_unit
             found._opener = self
         return found
@@ -331,6 +333,21 @@ class Txn:
         """Write what comes from a master: keys expire by that clock, and `apply` is told of."""
         self.clock = clock
         self.follows = True
+
+    @property
+    def unit_live_change(self) -> int:
+        """How many keys more there will be when the unit of work is applied."""
+        root = self._opener or self
+        siblings = root.siblings.values() if root.siblings else ()
+        return root.live_change + sum([sibling.live_change for sibling in siblings])
+
+    def makes(self, key: bytes) -> bool:
+        """Whether a write to a key would add to the keys that are counted: expired ones still are.
+
+        Asked past the budget, since it is no part of the command's work.
+        """
+        meta = self.metas.get(key) or self.db.cache.get(key) or self.db.load(self.store, key)
+        return meta.type == ABSENT
 
     def is_overdue(self, key: bytes) -> bool:
         """Whether the key has expired, but is still stored."""

@@ -19,6 +19,8 @@ All integers are big-endian; `|` is concatenation.
     "x#" | ns                         -> u64 live keys with an expire-time
     "d#" | ns                         -> empty      a dropped namespace, to be reclaimed
     "f#" | library name               -> code       a library of functions (FUNCTION LOAD)
+    "l#" | "t" | id | ":" | library name -> code     the same of a tenant
+    "u#" | name                       -> a tenant: a namespace of users     (see tenant_records.py)
     "!format"                         -> u32 layout number
     "!version"                        -> u64 high-water mark of key-versions
     "!generation"                     -> u32 cache generation
@@ -28,6 +30,7 @@ All integers are big-endian; `|` is concatenation.
     "!replication"                    -> where the stream of replication stands (see positions.py)
     "!import"                         -> how far `stratakv import` is, while it is under way
     "!zset-store"                     -> the mark of this store in their Redis (see zset_marks.py)
+    "!tenants"                        -> u64 ids of tenants handed out so far
 
 Invariants
 1. Rows of one key's incarnation share one path, so an incarnation is one range per prefix.
@@ -54,6 +57,8 @@ LIVE: Final[bytes] = b"n#"
 EXPIRING: Final[bytes] = b"x#"
 DROPPED: Final[bytes] = b"d#"
 LIBRARY: Final[bytes] = b"f#"
+TENANT_LIBRARY: Final[bytes] = b"l#"
+TENANT: Final[bytes] = b"u#"
 FIELD_EXPIRY: Final[bytes] = b"t#"
 FORMAT_ROW: Final[bytes] = b"!format"
 VERSION_ROW: Final[bytes] = b"!version"
@@ -64,16 +69,28 @@ REMOTE_ROW: Final[bytes] = b"!remote"
 REPLICATION_ROW: Final[bytes] = b"!replication"
 IMPORT_ROW: Final[bytes] = b"!import"
 ZSET_STORE_ROW: Final[bytes] = b"!zset-store"
+TENANTS_ROW: Final[bytes] = b"!tenants"
 
-KEYED_PREFIXES: Final = (META, SUB, ORDER, INDEX, EXPIRY, FIELD_EXPIRY, GARBAGE, LIVE, EXPIRING)
+KEYED_PREFIXES: Final = (
+    META,
+    SUB,
+    ORDER,
+    INDEX,
+    EXPIRY,
+    FIELD_EXPIRY,
+    GARBAGE,
+    LIVE,
+    EXPIRING,
+    TENANT_LIBRARY,
+)
 """The prefixes that are followed by a namespace: all that a dropped namespace leaves behind."""
 
-PREFIXES = (*KEYED_PREFIXES, DROPPED, LIBRARY)
+PREFIXES = (*KEYED_PREFIXES, DROPPED, LIBRARY, TENANT)
 """All that a row may begin with, but for the single rows."""
 
 SINGLE: Final[bytes] = b"!"
 """What the rows begin with of which there is one."""
-KEPT_PREFIXES: Final = (SINGLE, LIVE, EXPIRING, DROPPED, LIBRARY)
+KEPT_PREFIXES: Final = (SINGLE, LIVE, EXPIRING, DROPPED, LIBRARY, TENANT)
 """Rows that the server needs without delay, and that are few: a store elsewhere keeps them."""
 
 PATH_PREFIXES = (SUB, ORDER, INDEX)
@@ -91,6 +108,18 @@ Range = tuple[bytes, bytes]
 """The first row, and the first that no longer belongs to it."""
 _ALL = (1 << 64) - 1
 
+TENANT_BITS: Final = 16
+SPAN: Final = 1 << TENANT_BITS
+"""Databases have numbers below it; the index of a tenant's is its id times this, plus the number.
+The id of what belongs to no tenant is 0."""
+
+
+def first_namespace(index: int) -> bytes:
+    """The name of a database's first namespace: its number, and of a tenant's the id before it."""
+    if index < SPAN:
+        return b"%d:" % index
+    return b"t%d-%d:" % (index >> TENANT_BITS, index % SPAN)
+
 
 def namespace(index: int, number: int) -> bytes:
     """The name of a database's next namespace, which sorts behind all its earlier ones.
@@ -98,7 +127,12 @@ def namespace(index: int, number: int) -> bytes:
     So a scan of it does not walk over what was deleted of those: 0.a1, ..., 0.a9, 0.b10, ...
     """
     digits = b"%d" % number
-    return b"%d.%c%b:" % (index, ord("a") + len(digits) - 1, digits)
+    return b"%b.%c%b:" % (first_namespace(index)[:-1], ord("a") + len(digits) - 1, digits)
+
+
+def library_namespace(tenant: int) -> bytes:
+    """What the libraries of functions of a tenant stand under."""
+    return b"t%d:" % tenant
 
 
 def h8(key: bytes) -> bytes:

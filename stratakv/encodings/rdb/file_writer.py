@@ -13,10 +13,12 @@ from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.long_txn import LongTxn, Pause
 from stratakv.encodings.keyspace.namespaces import names_in
+from stratakv.encodings.keyspace.tenants import tenants_in
 from stratakv.encodings.keyspace.zset_remote import opened
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import NO_EXPIRY, Meta
-from stratakv.encodings.rdb import files, payloads, writer
+from stratakv.encodings.layout.tenant_records import TenantRecord, quota_text
+from stratakv.encodings.rdb import files, function_libraries, payloads, writer
 from stratakv.encodings.rdb.crc64 import crc64
 from stratakv.encodings.rdb.parts import encode_length, encode_string
 from stratakv.storage.contract import Reader
@@ -67,6 +69,7 @@ class FileWriter:
         wants: Wanted | None = None,
         with_keys: bool = True,
         with_functions: bool = True,
+        with_tenants: bool = False,
     ) -> None:
         self._keyspace = keyspace
         self._snapshot = snapshot
@@ -85,8 +88,24 @@ class FileWriter:
             for index, ns in enumerate(names_in(snapshot, len(keyspace.databases)))
             if with_keys
         ]
+        self._tenants = tenants_in(snapshot) if with_tenants and with_keys else []
+        for tenant in self._tenants:
+            self._databases += self._databases_of(tenant)
         self._counts = [_counts(snapshot, database) for database in self._databases]
         self.total = sum(live for live, _ in self._counts)
+
+    def _databases_of(self, tenant: TenantRecord) -> Iterator[Database]:
+        """Those with keys."""
+        for number in range(max(len(self._keyspace.databases), 1 + max(tenant.names, default=-1))):
+            database = Database(tenant.index(number), tenant.namespace(number))
+            if _counts(self._snapshot, database)[0]:
+                yield database
+
+    def _facts_of(self, tenant: TenantRecord) -> Iterator[tuple[bytes, bytes]]:
+        """What a dump for one of our own tells of a tenant, its functions included."""
+        yield files.TENANT + b"%d" % tenant.id, tenant.name + b" " + quota_text(tenant.quota)
+        for number, code in enumerate(function_libraries.every(self._snapshot, tenant.id)):
+            yield files.TENANT_LIBRARY + b"%d-%d" % (tenant.id, number), code
 
     def chunks(self) -> Iterator[bytes]:
         """The dump from its first byte to its CRC."""
@@ -100,6 +119,9 @@ class FileWriter:
         yield files.MAGIC + b"%04d" % self._version()
         for name, value in self._told.items():
             yield bytes((files.AUX,)) + encode_string(name.encode()) + encode_string(value.encode())
+        for tenant in self._tenants:
+            for fact, told in self._facts_of(tenant):
+                yield bytes((files.AUX,)) + encode_string(fact) + encode_string(told)
         if self._with_functions and self.version >= payloads.VERSION:
             for _, code in self._snapshot.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
                 yield bytes((files.LIBRARY,)) + encode_string(code)

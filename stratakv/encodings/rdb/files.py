@@ -72,3 +72,9 @@ def skip_module_parts(reader: PayloadReader) -> None:
             reader.string()
         else:
             raise Malformed
+
+
+TENANT = b"stratakv-namespace-"
+"""A fact by which a dump for one of our own tells of a tenant: behind it comes the id."""
+TENANT_LIBRARY = b"stratakv-function-"
+"""The same of its functions: behind it come the id, a hyphen and a number."""

@@ -1,6 +1,7 @@
 """Libraries of functions: in the store, and as Redis's dump payloads.
 
 "f#" | name -> code                           outside of all databases
+"l#" | "t" | id | ":" | name -> code          the same of a tenant
 payload = (0xf5 | string of the code) ... | footer          (see payloads.py)
 """
 
@@ -12,15 +13,23 @@ from stratakv.encodings.layout import rows
 from stratakv.encodings.rdb import packed, payloads
 from stratakv.encodings.rdb.parts import PayloadReader, encode_string
 from stratakv.errors import CommandError
-from stratakv.storage.store import Store
+from stratakv.storage.contract import Reader
 
 _LIBRARY: Final = 0xF5
 _NAME: Final = b"name="
 
 
-def every(store: Store) -> Iterator[bytes]:
-    """The code of each library, in the order of their names."""
-    for _, code in store.scan(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
+def prefix_of(tenant: int) -> bytes:
+    """What the rows of the libraries of a tenant begin with, or of none."""
+    if not tenant:
+        return rows.LIBRARY
+    return rows.TENANT_LIBRARY + rows.library_namespace(tenant)
+
+
+def every(reader: Reader, tenant: int = 0) -> Iterator[bytes]:
+    """The code of each library of a tenant, or of none, in the order of their names."""
+    prefix = prefix_of(tenant)
+    for _, code in reader.scan(prefix, rows.end_of(prefix)):
         yield code
 
 
@@ -33,12 +42,16 @@ def name_of(code: bytes) -> bytes | None:
 
 def save(txn: Txn, name: bytes, code: bytes) -> None:
     """Keep a library's code, in place of what the name stood for."""
-    txn.put(rows.LIBRARY + name, code)
+    txn.put(_prefix_for(txn) + name, code)
 
 
 def remove(txn: Txn, name: bytes) -> None:
     """Forget a library."""
-    txn.delete(rows.LIBRARY + name)
+    txn.delete(_prefix_for(txn) + name)
+
+
+def _prefix_for(txn: Txn) -> bytes:
+    return prefix_of(txn.db.index >> rows.TENANT_BITS)
 
 
 def dump(txn: Txn, codes: Iterable[bytes]) -> bytes:

@@ -9,7 +9,7 @@ dropped: a crash leaves all of it to the reclaimer. Clients are served what ther
     load.drop()                          instead, if it is not to be
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.load_txn import LoadTxn
@@ -17,7 +17,8 @@ from stratakv.encodings.keyspace.long_txn import Pause, Write
 from stratakv.encodings.keyspace.namespaces import Contents
 from stratakv.encodings.layout import rows
 from stratakv.encodings.layout.metas import NO_EXPIRY
-from stratakv.encodings.rdb import function_libraries, reader
+from stratakv.encodings.layout.tenant_records import TenantRecord, tenant_of_text
+from stratakv.encodings.rdb import files, function_libraries, reader
 from stratakv.encodings.rdb.chunk_reader import ChunkReader
 from stratakv.encodings.rdb.file_reader import Entry, FileReader
 from stratakv.encodings.rdb.files import BadFile
@@ -35,6 +36,7 @@ class Load:
         self._txns: dict[int, LoadTxn] = {}
         self._contents: dict[int, Contents] = {}
         self._libraries: Overlay = {}
+        self._tenants: list[TenantRecord] = []
         self.file: FileReader | None = None
         """What is being read: its `facts`, its `libraries` and how far it is."""
         self.rest = b""
@@ -49,7 +51,15 @@ class Load:
         self.file = file
         for entry in file.entries():
             self._load(file, entry)
-        self._libraries = _named(file)
+        self._libraries = _named(file, file.libraries, rows.LIBRARY)
+        self._tenants = _tenants(file)
+        for tenant in self._tenants:
+            prefix = files.TENANT_LIBRARY + b"%d-" % tenant.id
+            codes = [code for fact, code in file.facts.items() if fact.startswith(prefix)]
+            self._libraries |= _named(file, codes, function_libraries.prefix_of(tenant.id))
+        known = {0, *(tenant.id for tenant in self._tenants)}
+        if any(index >> rows.TENANT_BITS not in known for index in self._txns):
+            raise BadFile("there is a database of nobody", file.reader.position)
         for index, txn in self._txns.items():
             self._contents[index] = txn.finish()
         self.rest = file.reader.rest()
@@ -73,9 +83,10 @@ class Load:
         """
         assert self.file is not None
         pending = self._keyspace.store.pending
-        self._keyspace.supplant(self._contents)
-        for row in self._keyspace.store.scan_keys(rows.LIBRARY, rows.end_of(rows.LIBRARY)):
-            pending[row] = None
+        self._keyspace.supplant(self._contents, self._tenants)
+        for prefix in (rows.LIBRARY, rows.TENANT_LIBRARY):
+            for row in self._keyspace.store.scan_keys(prefix, rows.end_of(prefix)):
+                pending[row] = None
         pending.update(self._libraries)
         pending.update(extra)
         self._txns = {}
@@ -109,10 +120,10 @@ class Load:
         txn.pause_if_due()
 
     def _begin(self, file: FileReader, index: int) -> LoadTxn:
-        if index >= len(self._keyspace.databases):
+        if index % rows.SPAN >= len(self._keyspace.databases):
+            number, count = index % rows.SPAN, len(self._keyspace.databases)
             raise BadFile(
-                f"there is a database {index}, and {len(self._keyspace.databases)} are configured",
-                file.reader.position,
+                f"there is a database {number}, and {count} are configured", file.reader.position
             )
         ns, first = self._keyspace.namespaces.begin_loading(index)
         txn = LoadTxn(self._keyspace, index, ns, self._pause, self._write)
@@ -121,12 +132,24 @@ class Load:
         return txn
 
 
-def _named(file: FileReader) -> Overlay:
-    """The rows of the libraries of functions."""
+def _named(file: FileReader, codes: Iterable[bytes], prefix: bytes) -> Overlay:
+    """The rows of libraries of functions."""
     named: Overlay = {}
-    for code in file.libraries:
+    for code in codes:
         name = function_libraries.name_of(code)
-        if name is None or rows.LIBRARY + name in named:
+        if name is None or prefix + name in named:
             raise BadFile("a library of functions has no name of its own", file.reader.position)
-        named[rows.LIBRARY + name] = code
+        named[prefix + name] = code
     return named
+
+
+def _tenants(file: FileReader) -> list[TenantRecord]:
+    """The tenants that a dump of one of our own tells of."""
+    found: list[TenantRecord] = []
+    for fact, told in file.facts.items():
+        if fact.startswith(files.TENANT):
+            tenant = tenant_of_text(fact[len(files.TENANT) :], told)
+            if tenant is None or tenant.name in [one.name for one in found]:
+                raise BadFile("the dump tells of a namespace badly", file.reader.position)
+            found.append(tenant)
+    return found

@@ -13,7 +13,8 @@ What is held to
 5.  Metas with an expire-time and `e#` rows agree both ways.
 6.  `n#` and `x#` are exact.
 7.  A field's expire-time has its `i#` and its `k#` row, and the hash a `t#` row for the first.
-8.  Every sub row belongs to a live incarnation or to one queued in `g#`, never to both.
+8.  The rows of tenants can be read, and have ids that were given out, each its own.
+9.  Every sub row belongs to a live incarnation or to one queued in `g#`, never to both.
 
 Rows of a dropped namespace (`d#`) are on their way out and not looked at.
 """
@@ -28,6 +29,7 @@ from typing import NamedTuple
 from stratakv.encodings.keyspace.limits import PIECE_BYTES
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import HASH, LIST, SET, STREAM, STRING, ZSET, Meta
+from stratakv.encodings.layout.tenant_records import TenantRecord, decode_tenant
 from stratakv.encodings.upkeep.check_streams import check_stream
 from stratakv.encodings.upkeep.damage import describe_damage
 from stratakv.errors import CommandError, StoreUnavailable, quote
@@ -48,6 +50,7 @@ SINGLE_ROWS = frozenset(
         rows.REPLICATION_ROW,
         rows.ZSET_STORE_ROW,
         rows.IMPORT_ROW,
+        rows.TENANTS_ROW,
     )
 )
 
@@ -133,6 +136,7 @@ class Checker:
         self._reader = reader
         self._progress = progress
         self._mark = 0
+        self._tenants: list[TenantRecord] = []
         self.keys = 0
         self.rows = 0
 
@@ -144,6 +148,7 @@ class Checker:
             return
         self._mark = int.from_bytes(self._reader.get(rows.VERSION_ROW) or b"", "big")
         yield from self._check_kinds()
+        yield from self._check_tenants()
         dropped = {row[2:] for row in self._keys_of(rows.DROPPED)}
         for ns in sorted(namespaces_of(self._reader) - dropped):
             if not self._is_database(ns):
@@ -177,10 +182,28 @@ class Checker:
             if row not in SINGLE_ROWS:
                 yield Problem(b"", row, "a row of an unknown kind")
 
+    def _check_tenants(self) -> Iterator[Problem]:
+        """The rows of tenants can be read, and no two have the same id."""
+        last = int.from_bytes(self._reader.get(rows.TENANTS_ROW) or b"", "big")
+        known: set[int] = set()
+        for row, raw in self._reader.scan(rows.TENANT, rows.end_of(rows.TENANT)):
+            self._count()
+            try:
+                tenant = decode_tenant(row, raw)
+            except CommandError as error:
+                yield Problem(b"", row, error.text.decode("latin-1"))
+                continue
+            if not 0 < tenant.id <= last or tenant.id in known:
+                yield Problem(b"", row, f"id {tenant.id} was never given, or is another's")
+            known.add(tenant.id)
+            self._tenants.append(tenant)
+
     def _is_database(self, ns: bytes) -> bool:
         raw = self._reader.get(rows.DATABASES_ROW)
         names = raw.split(b",") if raw else []
         name = ns[:-1]
+        if any(tenant.owns(ns) for tenant in self._tenants):
+            return True
         return name in names or (name.isdigit() and int(name) >= len(names))
 
     def _check_namespace(self, ns: bytes) -> Iterator[Problem]:

@@ -46,7 +46,7 @@ class Expiry:
     def run(self) -> Iterator[bool]:
         """One pass over what is due; yields between steps whether it waits for something."""
         self.next_due_ms.clear()
-        for database in self._keyspace.databases:
+        for database in list(self._keyspace.opened.values()):
             if database.expiring:
                 yield from self._expire(database)
             if database.live:
@@ -118,7 +118,9 @@ class Expiry:
         now_ms = self._keyspace.clock.now_ms
         is_stuck = False
         for index, key, due_ms in list(own.take_due(now_ms, STEP_ROWS)):
-            database = self._keyspace.databases[index]
+            database = self._keyspace.opened.get(index)
+            if database is None:
+                continue  # its tenant is gone
             if self._is_locked(index, key):
                 own.note(index, key, due_ms)
                 is_stuck = True

@@ -6,12 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from stratakv.encodings.keyspace.namespaces import names_in
 from stratakv.encodings.keyspace.tier_state import CacheRequest, Tier
 from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import HASH, NO_EXPIRY, SET, STRING, ZSET, Meta
+from stratakv.encodings.layout.tenant_records import decode_tenant
 from stratakv.encodings.types.strings import strings
-from stratakv.errors import quote
+from stratakv.errors import StoreUnavailable, quote
 from stratakv.storage.contract import Reader
 from stratakv.storage.engines import open_directory
 
@@ -40,12 +42,22 @@ def inspect(reader: Reader, ns: bytes, key: bytes, limit: int = SHOWN_ROWS) -> I
             yield f"  and more {prefix.decode()} rows"
 
 
-def inspect_directory(path: Path, database: int, key: bytes, limit: int) -> Iterator[str]:
-    """The same for a data directory. Requires: no server is running on it."""
+def inspect_directory(
+    path: Path, database: int, key: bytes, limit: int, tenant: str = ""
+) -> Iterator[str]:
+    """The same for a data directory, for a database of nobody or of a namespace of users.
+
+    Requires: no server is running on it.
+    """
     with closing(open_directory(path)) as engine:
-        names = (engine.get(rows.DATABASES_ROW) or b"").split(b",")
-        name = names[database] if names[0] and database < len(names) else b"%d" % database
-        yield from inspect(engine, name + b":", key, limit)
+        if not tenant:
+            ns = names_in(engine, database + 1)[database]
+        else:
+            raw = engine.get(rows.TENANT + tenant.encode())
+            if raw is None:
+                raise StoreUnavailable(f"there is no namespace {tenant!r}")
+            ns = decode_tenant(rows.TENANT + tenant.encode(), raw).namespace(database)
+        yield from inspect(engine, ns, key, limit)
 
 
 def describe(meta: Meta) -> Iterator[str]:

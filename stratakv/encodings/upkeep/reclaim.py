@@ -189,7 +189,7 @@ class Reclaimer:
 
     def _backlog(self, limit: int) -> int:
         found = min(limit, len(self._keyspace.namespaces.dropped))
-        for database in self._keyspace.databases:
+        for database in self._keyspace.opened.values():
             start = self._drained_up_to.get(database.ns)
             if self._scores.waiting:
                 start = rows.GARBAGE + database.ns
@@ -204,7 +204,7 @@ class Reclaimer:
         """One pass over what is dead; yields as `Expiry.run`."""
         if self._scores.may_go_on():
             self._keyspace.find_garbage_again()
-        for database in self._keyspace.databases:
+        for database in list(self._keyspace.opened.values()):
             yield from self._drain_garbage(database)
         yield from self._drain_namespaces()
 
@@ -344,7 +344,7 @@ class Reclaimer:
         if sum(found for _, found in marks) < SPARSE_ROWS:
             return
         del self._marks[prefix]
-        inhabited = sorted(database.ns for database in self._keyspace.databases)
+        inhabited = sorted(database.ns for database in self._keyspace.opened.values())
         names = sorted(name for name, _ in marks)
         for _, run in groupby(names, key=lambda name: bisect(inhabited, name)):
             neighbours = list(run)

@@ -6,11 +6,12 @@ reclaiming. Afterwards `check` finds nothing, and what is lost stands in the rep
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
+from stratakv.encodings.layout.tenant_records import TenantRecord, decode_tenant
 from stratakv.encodings.upkeep.check import SINGLE_ROWS, Problem, namespaces_of
 from stratakv.encodings.upkeep.recount_streams import recount_stream
 from stratakv.errors import CommandError
@@ -114,7 +115,12 @@ class _Recount:
         """See that every namespace with rows is a database's; the row that says it may be lost."""
         raw = self._draft.get(rows.DATABASES_ROW)
         names = raw.split(b",") if raw else []
-        strays = [ns[:-1] for ns in found if not _is_named(ns[:-1], names)]
+        tenants = yield from self._mend_tenants()
+        strays = [
+            ns[:-1]
+            for ns in found
+            if not _is_named(ns[:-1], names) and not any(one.owns(ns) for one in tenants)
+        ]
         for name in reversed(strays):
             index = _own_index(name)
             _extend(names, index)
@@ -131,6 +137,21 @@ class _Recount:
         stored = int.from_bytes(self._draft.get(rows.NAMESPACES_ROW) or b"", "big")
         if max(numbers, default=0) > stored:
             self._draft.put(rows.NAMESPACES_ROW, rows.U64.pack(max(numbers)))
+
+    def _mend_tenants(self) -> Generator[Problem, None, list[TenantRecord]]:
+        """The tenants whose rows can be read; those of others go."""
+        tenants: list[TenantRecord] = []
+        for row, raw in self._draft.scan(rows.TENANT):
+            try:
+                tenants.append(decode_tenant(row, raw))
+            except CommandError:
+                self._draft.put(row, None)
+                yield Problem(b"", row, "the row of a tenant was unreadable, and was deleted")
+        stored = int.from_bytes(self._draft.get(rows.TENANTS_ROW) or b"", "big")
+        last = max((tenant.id for tenant in tenants), default=0)
+        if last > stored:
+            self._draft.put(rows.TENANTS_ROW, rows.U64.pack(last))
+        return tenants
 
     # one namespace
 

@@ -17,6 +17,7 @@ COMMAND: Final = 1
 KEY: Final = 2
 CHANNEL: Final = 3
 AUTH: Final = 4
+TENANT: Final = 5
 """Reasons; of several selectors the one is told that came furthest, so their order counts."""
 
 _WRITES: Final = frozenset({"insert", "delete", "update"})
@@ -39,6 +40,8 @@ def check(user: User, entry: Command, request: Request) -> Denial | None:
         verdict = user.verdicts[entry] = _judge(user, entry)
     if verdict.is_free:
         return None
+    if verdict.is_barred:
+        return Denial(TENANT, 0)
     if (
         verdict.key_at
         and verdict.key_at < len(request) <= verdict.most_args
@@ -66,6 +69,8 @@ def may_read_all_keys(user: User, entry: Command, request: Request) -> bool:
 
 def _judge(user: User, entry: Command) -> Verdict:
     """What can be known of a command before its arguments are."""
+    if user.namespace and not entry.serves_tenants:
+        return Verdict(is_free=False, key_at=0, most_args=0, matches=bool, is_barred=True)
     is_free = any(_is_free(selector, entry) for selector in user.selectors)
     able = [selector for selector in user.selectors if selector.grants(entry)]
     wanted = _short_keys(entry) if able and not entry.channels else ()

@@ -9,13 +9,19 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from stratakv.proxy.access.checking import AUTH, CHANNEL, COMMAND, KEY
+from stratakv.proxy.access.checking import AUTH, CHANNEL, COMMAND, KEY, TENANT
 
 TOP_LEVEL: Final = b"toplevel"
 MULTI: Final = b"multi"
 LUA: Final = b"lua"
 
-_REASONS: Final = {COMMAND: b"command", KEY: b"key", CHANNEL: b"channel", AUTH: b"auth"}
+_REASONS: Final = {
+    COMMAND: b"command",
+    KEY: b"key",
+    CHANNEL: b"channel",
+    AUTH: b"auth",
+    TENANT: b"command",
+}
 _SAME_SECONDS: Final = 60.0
 _LOOKED_AT: Final = 10
 """Entries among which the same thing is looked for."""

@@ -32,6 +32,7 @@ def line(user: User) -> bytes:
     """A user as files have it: its name and all of its rules."""
     words = [b"user", user.name, *flags(user)]
     words += [b"#" + password for password in user.passwords]
+    words += [b"namespace=" + user.namespace] if user.namespace else []
     words += [b" ".join(_rules(user.root))]
     words += [b"(" + b" ".join(_rules(selector)) + b")" for selector in user.selectors[1:]]
     return b" ".join(words)

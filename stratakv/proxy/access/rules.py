@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from stratakv.encodings.layout.tenant_records import is_name
 from stratakv.proxy.access import passwords
 from stratakv.proxy.access.selectors import BOTH, READ, WRITE, Selector
-from stratakv.proxy.access.users import User
+from stratakv.proxy.access.users import DEFAULT, User
 from stratakv.proxy.table.categories import CATEGORIES
 from stratakv.proxy.table.registry import find_entry
 from stratakv.proxy.wire.requests import split_words
@@ -26,6 +27,11 @@ BAD_DIGEST: Final = (
     b"The password hash must be exactly 64 characters and contain only lowercase hexadecimal"
     b" characters"
 )
+BAD_NAMESPACE: Final = (
+    b"A namespace has 1 to 64 letters, digits, underscores, dots and hyphens in its name"
+)
+DEFAULT_IS_UNBOUND: Final = b"The default user cannot be bound to a namespace"
+_NAMESPACE: Final = b"namespace="
 _SPACES: Final = frozenset(b" \t\n\v\f\r\0")
 _PERMISSIONS: Final = {b"r": READ, b"w": WRITE}
 
@@ -86,10 +92,22 @@ def apply(user: User, rule: bytes, *, all_channels: bool) -> None:
         change(user, all_channels)
     elif by_sign is not None:
         by_sign(user, rule)
+    elif rule[: len(_NAMESPACE)].lower() == _NAMESPACE:
+        _bind(user, rule)
     elif rule[:1] == b"(" and rule[-1:] == b")":
         user.selectors.append(_selector(rule, all_channels))
     else:
         apply_to_selector(user.root, rule)
+
+
+def _bind(user: User, rule: bytes) -> None:
+    """Bind a user to a namespace, or with no name to none."""
+    name = rule[len(_NAMESPACE) :]
+    if name and not is_name(name):
+        raise RuleError(rule, BAD_NAMESPACE)
+    if name and user.name == DEFAULT:
+        raise RuleError(rule, DEFAULT_IS_UNBOUND)
+    user.namespace = name
 
 
 def _selector(rule: bytes, all_channels: bool) -> Selector:

@@ -13,11 +13,19 @@ DEFAULT: Final = b"default"
 class Verdict:
     """What a user may do with a command, found out when it is first used."""
 
-    __slots__ = ("is_free", "key_at", "matches", "most_args")
+    __slots__ = ("is_barred", "is_free", "key_at", "matches", "most_args")
 
     def __init__(
-        self, *, is_free: bool, key_at: int, most_args: int, matches: Callable[[bytes], bool]
+        self,
+        *,
+        is_free: bool,
+        key_at: int,
+        most_args: int,
+        matches: Callable[[bytes], bool],
+        is_barred: bool = False,
     ) -> None:
+        self.is_barred = is_barred
+        """It may never be run: the user is bound to a namespace, and it is not for those."""
         self.is_free = is_free
         """Whatever its keys and channels are, it may be run."""
         self.key_at = key_at
@@ -34,6 +42,7 @@ class User:
     __slots__ = (
         "is_enabled",
         "name",
+        "namespace",
         "needs_no_password",
         "passwords",
         "sanitizes",
@@ -47,6 +56,8 @@ class User:
         self.needs_no_password = False
         self.sanitizes: bool | None = None
         """Whether the payloads that it restores are looked at whole; unsaid, they are."""
+        self.namespace = b""
+        """What it is bound to: it sees that alone, and administers nothing. Empty if it is not."""
         self.passwords: list[bytes] = []
         """Their digests, in their order."""
         self.selectors = [Selector(all_channels=all_channels)]
@@ -66,7 +77,7 @@ class User:
     @property
     def is_unlimited(self) -> bool:
         """Whether there is nothing to be looked at: it may do everything."""
-        return any(selector.is_unlimited for selector in self.selectors)
+        return not self.namespace and any(one.is_unlimited for one in self.selectors)
 
     @property
     def is_open(self) -> bool:
@@ -84,6 +95,7 @@ class User:
         self.is_enabled = other.is_enabled
         self.needs_no_password = other.needs_no_password
         self.sanitizes = other.sanitizes
+        self.namespace = other.namespace
         self.passwords = list(other.passwords)
         self.selectors = [selector.copy() for selector in other.selectors]
         self.forget_verdicts()

@@ -4,6 +4,7 @@
     tls            certificates and ciphers, as the options say
     connection     the socket, and its flow control
     session        what is known between two commands
+    realms         what the clients of a namespace share
     logins         who each of them is
     limits         clients that do not read
     transactions   MULTI and WATCH of a session

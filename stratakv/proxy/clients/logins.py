@@ -16,6 +16,7 @@ from stratakv.proxy.access.denials import AclLog
 from stratakv.proxy.access.failures import Failures
 from stratakv.proxy.access.selectors import allows_channel
 from stratakv.proxy.access.users import User, Users, unlimited
+from stratakv.proxy.clients.realms import Realm
 from stratakv.proxy.clients.session import MUST_AUTHENTICATE, RESTRICTED, SUBSCRIBED
 
 if TYPE_CHECKING:
@@ -60,13 +61,17 @@ class Logins:
         """A new client, or one after RESET, is the default user, or whom its certificate names."""
         session.user = self._certified(session) or self.users.default
         session.is_authenticated = session.user is not self.users.default or session.user.is_open
+        session.enter(self._server.realms.of_user(session.user))
         self._mark(session)
 
     def _certified(self, session: "Session") -> User | None:
         if self._server.options.tls_auth_clients_user == "off":
             return None
         user = self.users.find(_as_bytes(session.connection.certified_name))
-        return user if user is not None and user.is_enabled else None
+        if user is None or not user.is_enabled:
+            return None
+        realm = self._server.realms.of_user(user)
+        return None if realm.is_full and realm is not session.realm else user
 
     def exempt(self, session: "Session") -> None:
         """A session that obeys a master may do everything."""
@@ -88,10 +93,22 @@ class Logins:
             self.failures.count(address)
             return False
         self.failures.forgive(address)
+        self._admit(session, self._server.realms.of_user(user))
         session.user = user
         session.is_authenticated = True
         self._mark(session)
         return True
+
+    def _admit(self, session: "Session", realm: Realm) -> None:
+        """Let a client into the realm of its user, or raise."""
+        if realm is session.realm:
+            return
+        if session.unit is not None:
+            raise CommandError(errors.REALM_IN_UNIT)
+        if realm.is_full:
+            realm.refused += 1
+            raise errors.over_quota(realm.name, f"{realm.quota.clients} clients")
+        session.enter(realm)
 
     def _mark(self, session: "Session") -> None:
         """Set the guards that follow from who a client is."""
@@ -124,10 +141,12 @@ class Logins:
                 self._mark(session)
 
     def change(self, user: User, changed: User, by: "Session") -> None:
-        """Give a user the rules of another; subscribers who lose a channel are cut."""
-        if _loses_channels(user, changed):
+        """Give a user the rules of another; subscribers who lose a channel are cut, and if it is
+        bound to another namespace, all of its clients."""
+        moves = user.namespace != changed.namespace
+        if moves or _loses_channels(user, changed):
             for session in list(self._server.sessions.values()):
-                if session.user is user and self._is_deaf_to(session, changed):
+                if session.user is user and (moves or self._is_deaf_to(session, changed)):
                     _cut(session, by)
         user.adopt(changed)
         self.refresh(user)
@@ -137,7 +156,7 @@ class Logins:
         if not session.guards & SUBSCRIBED:
             return False
         allowed = {name for selector in user.selectors for name in selector.channels}
-        pubsub = self._server.pubsub
+        pubsub = session.realm.pubsub
         names = pubsub.channels.names_of(session) + pubsub.shard_channels.names_of(session)
         patterns = pubsub.patterns.names_of(session)
         return not (

@@ -7,11 +7,12 @@ applied, in order. Client-side caching hears of them too (tracking.py).
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from stratakv.encodings.layout.rows import SPAN
 from stratakv.options import Effects
 
 if TYPE_CHECKING:
     from stratakv.encodings.keyspace.keyspace import Keyspace
-    from stratakv.proxy.clients.pubsub import PubSub
+    from stratakv.proxy.clients.realms import Realms
 
 _CHANNELS = frozenset("KE")
 """Two of the letters say how events are published, the others which."""
@@ -20,9 +21,9 @@ _CHANNELS = frozenset("KE")
 class Notifications:
     """The events of one server: which are wanted, and their way to the subscribers."""
 
-    def __init__(self, keyspace: "Keyspace", pubsub: "PubSub") -> None:
+    def __init__(self, keyspace: "Keyspace", realms: "Realms") -> None:
         self._keyspace = keyspace
-        self._pubsub = pubsub
+        self._realms = realms
         self._letters: frozenset[str] = frozenset()
         self._published: frozenset[str] = frozenset()
         """The classes of events that are published."""
@@ -50,17 +51,18 @@ class Notifications:
         self._keyspace.notifies = self._published | self._told
 
     def _happened(self, database: int, kind: str, event: str, key: bytes) -> None:
-        if self._tell is not None and kind in self._told:
+        if self._tell is not None and kind in self._told and database < SPAN:
             self._tell(event, key)
         if kind in self._published:
             self._publish(database, event, key)
 
     def _publish(self, database: int, event: str, key: bytes) -> None:
-        """Tell the subscribers what happened to a key."""
-        if not self._pubsub.has_listeners:
+        """Tell the subscribers of its realm what happened to a key."""
+        realm = self._realms.of_database(database)
+        if realm is None or not realm.pubsub.has_listeners:
             return
-        name = event.encode()
+        name, number = event.encode(), database % SPAN
         if "K" in self._letters:
-            self._pubsub.publish(b"__keyspace@%d__:%b" % (database, key), name)
+            realm.pubsub.publish(b"__keyspace@%d__:%b" % (number, key), name)
         if "E" in self._letters:
-            self._pubsub.publish(b"__keyevent@%d__:%b" % (database, name), key)
+            realm.pubsub.publish(b"__keyevent@%d__:%b" % (number, name), key)

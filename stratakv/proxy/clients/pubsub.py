@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.layout.globs import compile_glob
-from stratakv.proxy.clients.session import SUBSCRIBED
 from stratakv.proxy.wire.encoding import Encoding
 from stratakv.proxy.wire.replies import Push
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.session import Session
+
+SUBSCRIBED: Final = 64
+"""The guard of a client that has subscriptions: in RESP2 it may do little else."""
 
 MESSAGE: Final = b"message"
 PATTERN_MESSAGE: Final = b"pmessage"
@@ -61,7 +63,7 @@ class Topics:
 
 
 class PubSub:
-    """All subscriptions of a server."""
+    """All subscriptions within a realm."""
 
     def __init__(self) -> None:
         self.channels = Topics()

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.txn import Txn, Uncovered
+from stratakv.encodings.keyspace.txns import Txns
 from stratakv.errors import CommandError
 from stratakv.proxy.access.users import User
+from stratakv.proxy.clients.pubsub import SUBSCRIBED as SUBSCRIBED
+from stratakv.proxy.clients.realms import Realm
 from stratakv.proxy.clients.transactions import Transaction, Watches
 from stratakv.proxy.wire.encoding import RESP2, RESP3, Encoding
 from stratakv.proxy.wire.replies import NO_REPLY, Reply
@@ -33,8 +36,6 @@ SKIP_THIS: Final = 16
 """The reply of the current command is skipped."""
 QUEUEING: Final = 32
 """Between MULTI and EXEC."""
-SUBSCRIBED: Final = 64
-"""The client has subscriptions: in RESP2 it may do little else."""
 REPLICA: Final = 128
 """The client is sent the stream of what is written."""
 FROM_MASTER: Final = 256
@@ -74,9 +75,12 @@ class Session:
         self.created = time.time()
         self.last_active = time.monotonic()
 
-        self.txns: list[Txn] = server.txns
-        """The Txns of the databases: shared with all clients, but for what comes from a master."""
-        self.txn: Txn = server.txns[0]
+        self.realm: Realm = server.realms.first
+        """What it shares with the others of its namespace."""
+        self.realm.clients += 1
+        self.txns: Txns = self.realm.txns
+        """The Txns of the databases: those of its realm, but for what comes from a master."""
+        self.txn: Txn = self.txns.at(0)
         self.encoding: Encoding = RESP2
         self.profile = Profile()
         self.user: User = server.logins.users.default
@@ -125,7 +129,25 @@ class Session:
 
     def select(self, index: int) -> None:
         """Use another database; within a unit of work, another Txn of the same unit."""
-        self.txn = self.txns[index] if self.unit is None else self.unit.sibling(index)
+        self.txn = self.txns.at(index) if self.unit is None else self.unit.sibling(index)
+
+    def enter(self, realm: Realm) -> None:
+        """Be in another realm from now on: what it had in the one before is gone.
+
+        Requires: no unit of work runs, nor is one being queued.
+        """
+        if realm is self.realm:
+            return
+        self.realm.pubsub.forget(self)
+        self.watches.clear()
+        self.server.tracking.end(self)
+        self.server.dispatcher.guards.unwatch(self)
+        self.guards &= ~MONITORING
+        self.realm.clients -= 1
+        realm.clients += 1
+        self.realm = realm
+        self.txns = realm.txns
+        self.txn = self.txns.at(0)
 
     def begin_unit(self) -> None:
         """Several commands follow that are one unit of work: EXEC, or a script."""
@@ -153,7 +175,7 @@ class Session:
         if self.unit is not None:
             self.unit.in_unit = False
         self.unit = None
-        self.txn = self.txns[self.txn.db.index]
+        self.txn = self.txns.at(self.txn.db.index)
 
     def end_transaction(self) -> None:
         """Back to normal after EXEC or DISCARD."""
@@ -220,7 +242,7 @@ class Session:
 
     def reset(self) -> None:
         """RESET: everything that commands set, as at the start."""
-        self.txn = self.txns[0]
+        self.txn = self.txns.at(0)
         self.encoding = RESP2
         self.profile = Profile()
         self.guards = 0

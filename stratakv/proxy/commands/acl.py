@@ -9,7 +9,7 @@ from stratakv import errors
 from stratakv.errors import CommandError
 from stratakv.proxy.access import acl_file, describing, rules
 from stratakv.proxy.access.acl_file import BadUsers
-from stratakv.proxy.access.checking import COMMAND, KEY, check
+from stratakv.proxy.access.checking import COMMAND, KEY, TENANT, check
 from stratakv.proxy.access.rules import RuleError, Unmatched
 from stratakv.proxy.access.selectors import Selector
 from stratakv.proxy.access.users import DEFAULT, User, Users
@@ -37,7 +37,7 @@ _USER_WORK: Final = 20
 container("ACL", since="6.0.0")
 
 
-@command("ACL HELP", "loading stale", since="6.0.0")
+@command("ACL HELP", "loading stale", since="6.0.0", tenants="own")
 def acl_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("ACL")
@@ -50,7 +50,7 @@ def _users(session: Session) -> Users:
 # users
 
 
-@command("ACL WHOAMI", _ANY, since="6.0.0")
+@command("ACL WHOAMI", _ANY, since="6.0.0", tenants="own")
 def acl_whoami(session: Session) -> bytes:
     """Return the name of the user of this connection."""
     return session.user.name
@@ -90,6 +90,7 @@ def acl_getuser(session: Session, username: bytes) -> Reply:
         b"passwords": list(user.passwords),
         **_described(user.root),
         b"selectors": [_described(selector) for selector in user.selectors[1:]],
+        **({b"namespace": user.namespace} if user.namespace else {}),
     }
 
 
@@ -110,6 +111,11 @@ def acl_setuser(session: Session, username: bytes, *words: bytes) -> Reply:
     known = users.find(username)
     changed = users.new(username) if known is None else known.copy()
     _obey(changed, words, all_channels=users.all_channels)
+    if known is session.user and known.namespace != changed.namespace:
+        raise CommandError(errors.OWN_NAMESPACE)
+    if changed.namespace:
+        session.server.tenancy.make_for_user(changed.namespace)
+        session.mark_write()
     if known is None:
         users.add(changed)
     else:
@@ -154,6 +160,8 @@ def acl_load(session: Session) -> Reply:
     gone = users.replace(loaded)
     session.server.logins.refresh(users.default)
     session.server.logins.expel(gone, session)
+    session.server.tenancy.make_for_users()
+    session.mark_write()
     return OK
 
 
@@ -174,7 +182,7 @@ def acl_save(session: Session) -> Reply:
 # commands and their categories
 
 
-@command("ACL CAT [categoryname]", _ANY, since="6.0.0")
+@command("ACL CAT [categoryname]", _ANY, since="6.0.0", tenants="own")
 def acl_cat(session: Session, *names: bytes) -> list[bytes]:
     """List the categories of commands, or the commands of one."""
     if len(names) > 1:
@@ -202,14 +210,14 @@ def acl_dryrun(session: Session, username: bytes, *words: bytes) -> Reply:
     denial = check(user, entry, request)
     if denial is None:
         return OK
-    if denial.reason == COMMAND:
+    if denial.reason in (COMMAND, TENANT):
         return b"This user has no permissions to run the '%b' command" % entry.name.encode()
     kind = b"key" if denial.reason == KEY else b"channel"
     named = request[denial.at].partition(b"\0")[0]
     return b"This user has no permissions to access the '%b' %b" % (named, kind)
 
 
-@command("ACL GENPASS [bits]", _ANY, since="6.0.0")
+@command("ACL GENPASS [bits]", _ANY, since="6.0.0", tenants="own")
 def acl_genpass(session: Session, *bits: bytes) -> bytes:
     """Return a password that nobody can guess."""
     if len(bits) > 1:

@@ -33,7 +33,7 @@ Test = Callable[[Session], bool]
 container("CLIENT", since="2.4.0")
 
 
-@command("CLIENT HELP", "loading stale", since="5.0.0")
+@command("CLIENT HELP", "loading stale", since="5.0.0", tenants="own")
 def client_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("CLIENT")
@@ -42,19 +42,19 @@ def client_help(session: Session) -> list[Status]:
 # the own connection
 
 
-@command("CLIENT ID", _ANY, since="5.0.0")
+@command("CLIENT ID", _ANY, since="5.0.0", tenants="own")
 def client_id(session: Session) -> int:
     """Return the number of this connection."""
     return session.id
 
 
-@command("CLIENT GETNAME", _ANY, since="2.6.9")
+@command("CLIENT GETNAME", _ANY, since="2.6.9", tenants="own")
 def client_getname(session: Session) -> bytes | None:
     """Return the name of this connection."""
     return session.profile.name or None
 
 
-@command("CLIENT SETNAME connection-name", _ANY, since="2.6.9")
+@command("CLIENT SETNAME connection-name", _ANY, since="2.6.9", tenants="own")
 def client_setname(session: Session, name: bytes) -> Reply:
     """Name this connection."""
     session.profile.name = checked_name(name)
@@ -67,6 +67,7 @@ def client_setname(session: Session, name: bytes) -> Reply:
     arity=4,
     tips="request_policy:all_nodes response_policy:all_succeeded",
     since="7.2.0",
+    tenants="own",
 )
 def client_setinfo(session: Session, attribute: bytes, value: bytes) -> Reply:
     """Name the client library and its version."""
@@ -83,7 +84,7 @@ def client_setinfo(session: Session, attribute: bytes, value: bytes) -> Reply:
     return OK
 
 
-@command("CLIENT REPLY <ON|OFF|SKIP>", _ANY, since="3.2.0")
+@command("CLIENT REPLY <ON|OFF|SKIP>", _ANY, since="3.2.0", tenants="own")
 def client_reply(session: Session, mode: bytes) -> Reply:
     """Turn replies on or off, or skip the next one."""
     word = mode.upper()
@@ -99,14 +100,14 @@ def client_reply(session: Session, mode: bytes) -> Reply:
     return NO_REPLY
 
 
-@command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0")
+@command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0", tenants="own")
 def client_no_evict(session: Session, mode: bytes) -> Reply:
     """Spare this client when clients are cut for their memory."""
     session.profile.no_evict = _is_on(mode)
     return OK
 
 
-@command("CLIENT NO-TOUCH <ON|OFF>", _ANY, since="7.2.0")
+@command("CLIENT NO-TOUCH <ON|OFF>", _ANY, since="7.2.0", tenants="own")
 def client_no_touch(session: Session, mode: bytes) -> Reply:
     """Note that this client does not change when keys were last used: here nobody does."""
     session.profile.no_touch = _is_on(mode)
@@ -123,7 +124,7 @@ def _is_on(mode: bytes) -> bool:
 # all connections
 
 
-@command("CLIENT INFO", _ANY, tips="nondeterministic_output", since="6.2.0")
+@command("CLIENT INFO", _ANY, tips="nondeterministic_output", since="6.2.0", tenants="own")
 def client_info(session: Session) -> Text:
     """Describe this connection."""
     return Text(client_line(session, running=_request_bytes(b"client", b"info")) + b"\n")
@@ -134,11 +135,12 @@ def client_info(session: Session) -> Text:
     _ADMIN,
     tips="nondeterministic_output",
     since="2.4.0",
+    tenants="own",
 )
 def client_list(session: Session, *arguments: bytes) -> Text:
     """List the connections, one on a line."""
     args = Args(arguments)
-    sessions: Iterable[Session] = session.server.sessions.values()
+    sessions: Iterable[Session] = _visible(session)
     if args and args.peek() == b"TYPE" and len(args) == 2:
         args.take()
         wanted = _of_type(args.take())
@@ -159,9 +161,14 @@ def _request_bytes(*words: bytes) -> int:
     )
 
 
+def _visible(session: Session) -> list[Session]:
+    """The clients that this one may know of."""
+    return [one for one in session.server.sessions.values() if session.realm.sees(one)]
+
+
 def _with_ids(session: Session, texts: Iterable[bytes]) -> list[Session]:
     numbers = [integer(text, errors.BAD_CLIENT_ID) for text in texts]
-    sessions = session.server.sessions
+    sessions = {one.id: one for one in _visible(session)}
     return [sessions[number] for number in numbers if number in sessions]
 
 
@@ -188,6 +195,7 @@ def _type_of(session: Session) -> bytes:
     _ADMIN,
     arity=-3,
     since="2.4.0",
+    tenants="own",
 )
 def client_kill(session: Session, *arguments: bytes) -> Reply:
     """Close connections: the one of an address, or all that pass the filters."""
@@ -216,7 +224,7 @@ def _kill(session: Session, tests: list[Test], *, skip_me: bool) -> int:
     """Close all that pass; returns how many."""
     chosen = [
         one
-        for one in session.server.sessions.values()
+        for one in _visible(session)
         if all(test(one) for test in tests) and not (skip_me and one is session)
     ]
     for one in chosen:
@@ -246,7 +254,7 @@ def _has_id(value: bytes) -> Test:
 
 def _is_user(asking: Session, name: bytes) -> Test:
     user = asking.server.logins.users.find(name)
-    if user is None:
+    if user is None or (asking.realm.id and user.namespace != asking.user.namespace):
         raise CommandError(b"ERR No such user '%b'" % name)
     return lambda session: session.user is user
 
@@ -287,7 +295,7 @@ def client_unpause(session: Session) -> Reply:
     return OK
 
 
-@command("CLIENT UNBLOCK client-id [TIMEOUT|ERROR]", _ADMIN, since="5.0.0")
+@command("CLIENT UNBLOCK client-id [TIMEOUT|ERROR]", _ADMIN, since="5.0.0", tenants="own")
 def client_unblock(session: Session, client: bytes, *mode: bytes) -> int:
     """End the wait of a blocked client."""
     if len(mode) > 1:
@@ -295,6 +303,8 @@ def client_unblock(session: Session, client: bytes, *mode: bytes) -> int:
     if mode and mode[0].upper() not in (b"TIMEOUT", b"ERROR"):
         raise CommandError(b"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
     other = session.server.sessions.get(integer(client))
+    if other is not None and not session.realm.sees(other):
+        other = None
     failing = bool(mode) and mode[0].upper() == b"ERROR"
     blocked = session.server.dispatcher.blocked
     return int(other is not None and blocked.unblock(other, with_error=failing))

@@ -13,9 +13,9 @@ _GROUP = CommandGroup("cluster")
 command, container = _GROUP.command, _GROUP.container
 
 
-@command("READONLY", "loading stale fast", categories="connection", since="3.0.0")
-@command("READWRITE", "loading stale fast", categories="connection", since="3.0.0")
-@command("ASKING", "fast", categories="connection", since="3.0.0")
+@command("READONLY", "loading stale fast", categories="connection", since="3.0.0", tenants="own")
+@command("READWRITE", "loading stale fast", categories="connection", since="3.0.0", tenants="own")
+@command("ASKING", "fast", categories="connection", since="3.0.0", tenants="own")
 def refuse(session: Session, *words: bytes) -> Reply:
     """Refuse: this is no cluster."""
     raise CommandError(errors.CLUSTER_DISABLED)
@@ -24,7 +24,7 @@ def refuse(session: Session, *words: bytes) -> Reply:
 container("CLUSTER", since="3.0.0")
 
 
-@command("CLUSTER KEYSLOT key", "stale", keys=(0, 0, 0), since="3.0.0")
+@command("CLUSTER KEYSLOT key", "stale", keys=(0, 0, 0), since="3.0.0", tenants="own")
 def cluster_keyslot(session: Session, key: bytes) -> int:
     """Return the slot that a cluster would keep a key in."""
     return slot_of(key)
@@ -62,4 +62,7 @@ _REFUSED: Final = (
 )
 for _syntax, _flags, _tips, _since in _REFUSED:
     _exact = -4 if _syntax.startswith("SETSLOT") else None  # the syntax cannot tell
-    command(f"CLUSTER {_syntax}", _flags, arity=_exact, tips=_tips, since=_since)(refuse)
+    _tenants = "" if "admin" in _flags else "own"  # all hear that there is no cluster
+    command(f"CLUSTER {_syntax}", _flags, arity=_exact, tips=_tips, since=_since, tenants=_tenants)(
+        refuse
+    )

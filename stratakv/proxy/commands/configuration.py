@@ -26,7 +26,7 @@ _ADMIN = "admin noscript loading stale"
 container("CONFIG", since="2.0.0")
 
 
-@command("CONFIG HELP", "loading stale", since="5.0.0")
+@command("CONFIG HELP", "loading stale", since="5.0.0", tenants="own")
 def config_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("CONFIG")

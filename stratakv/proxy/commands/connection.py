@@ -5,7 +5,7 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.access.users import DEFAULT
 from stratakv.proxy.arguments.args import integer
-from stratakv.proxy.clients.session import SUBSCRIBED, Session
+from stratakv.proxy.clients.session import FROM_MASTER, SUBSCRIBED, Session
 from stratakv.proxy.run.rights import note_wrong_password
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.encoding import RESP2, RESP3
@@ -22,6 +22,7 @@ _NEVER_LOGGED_IN = "noscript loading stale fast no_auth allow_busy"
     traits="subscriber",
     constant=b"+PONG\r\n",
     tips="request_policy:all_shards response_policy:all_succeeded",
+    tenants="own",
 )
 def ping(session: Session, *message: bytes) -> Reply:
     """Answer PONG, or the message."""
@@ -32,43 +33,45 @@ def ping(session: Session, *message: bytes) -> Reply:
     return message[0] if message else PONG
 
 
-@command("ECHO message", "loading stale fast")
+@command("ECHO message", "loading stale fast", tenants="own")
 def echo(session: Session, message: bytes) -> bytes:
     """Answer with the message."""
     return message
 
 
-@command("SELECT index", "loading stale fast")
+@command("SELECT index", "loading stale fast", tenants="own")
 def select(session: Session, index: bytes) -> Reply:
     """Use another database."""
     number = integer(index)
-    if not -(1 << 31) <= number < 1 << 31:
+    if not -(1 << 31) <= number < 1 << 31 and not session.guards & FROM_MASTER:
         raise CommandError(errors.BEYOND_INT32)
-    if not 0 <= number < len(session.server.txns):
+    keyspace = session.server.keyspace
+    most = 1 << 62 if session.guards & FROM_MASTER else len(keyspace.databases)
+    if not (0 <= number < most and keyspace.has_database(number)):
         raise CommandError(errors.DB_OUT_OF_RANGE)
     session.select(number)
     return OK
 
 
-@command("QUIT", _NEVER_LOGGED_IN, arity=-1, traits="immediate subscriber")
+@command("QUIT", _NEVER_LOGGED_IN, arity=-1, traits="immediate subscriber", tenants="own")
 def quit_(session: Session, *_: bytes) -> Reply:
     """Answer OK and close the connection."""
     session.closing = True
     return OK
 
 
-@command("RESET", _NEVER_LOGGED_IN, traits="immediate subscriber", since="6.2.0")
+@command("RESET", _NEVER_LOGGED_IN, traits="immediate subscriber", since="6.2.0", tenants="own")
 def reset(session: Session) -> Reply:
     """Make the connection as it was at the start."""
     session.server.dispatcher.guards.unwatch(session)
-    session.server.pubsub.forget(session)
+    session.realm.pubsub.forget(session)
     session.server.tracking.end(session)
     session.end_transaction()
     session.reset()
     return Status(b"RESET")
 
 
-@command("AUTH [username] password", _NEVER_LOGGED_IN)
+@command("AUTH [username] password", _NEVER_LOGGED_IN, tenants="own")
 def auth(session: Session, *credentials: bytes) -> Reply:
     """Be a user, or the default one, from now on."""
     if len(credentials) > 2:
@@ -91,6 +94,7 @@ def authenticate(session: Session, user: bytes, password: bytes) -> None:
     "HELLO [protover [AUTH username password] [SETNAME clientname]]",
     _NEVER_LOGGED_IN,
     since="6.0.0",
+    tenants="own",
 )
 def hello(session: Session, *arguments: bytes) -> Reply:
     """Choose the protocol, authenticate and name the connection in one step."""

@@ -13,6 +13,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args
 from stratakv.proxy.clients.session import MONITORING, Session
 from stratakv.proxy.observe import info
+from stratakv.proxy.observe.stats import SlowCall
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CALLED, TABLE, Command, CommandGroup, find_entry
 from stratakv.proxy.wire.replies import (
@@ -39,7 +40,7 @@ _ADMIN = "admin noscript loading stale"
 container("SLOWLOG", since="2.2.12")
 
 
-@command("SLOWLOG HELP", "loading stale", since="6.2.0")
+@command("SLOWLOG HELP", "loading stale", since="6.2.0", tenants="own")
 def slowlog_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("SLOWLOG")
@@ -50,6 +51,7 @@ def slowlog_help(session: Session) -> list[Status]:
     "admin loading stale",
     tips="request_policy:all_nodes nondeterministic_output",
     since="2.2.12",
+    tenants="own",
 )
 def slowlog_get(session: Session, *arguments: bytes) -> Reply:
     """Return the latest calls that were slow: 10 of them, or `count`, or all with -1."""
@@ -58,8 +60,15 @@ def slowlog_get(session: Session, *arguments: bytes) -> Reply:
     count = parse_int(arguments[0]) if arguments else 10
     if count is None or count < -1:
         raise CommandError(errors.BAD_COUNT_FROM_MINUS_ONE)
+    calls = _slow_calls(session)
+    return [list(call[:-1]) for call in islice(calls, count if count >= 0 else None)]
+
+
+def _slow_calls(session: Session) -> list[SlowCall]:
+    """The slow calls that the client may know of."""
+    realm = session.realm.id
     calls = session.server.stats.slow_calls
-    return [list(call) for call in islice(calls, count if count >= 0 else None)]
+    return [call for call in calls if not realm or call.realm == realm]
 
 
 @command(
@@ -67,10 +76,11 @@ def slowlog_get(session: Session, *arguments: bytes) -> Reply:
     "admin loading stale",
     tips="request_policy:all_nodes response_policy:agg_sum nondeterministic_output",
     since="2.2.12",
+    tenants="own",
 )
 def slowlog_len(session: Session) -> int:
     """Return the number of calls in the slow log."""
-    return len(session.server.stats.slow_calls)
+    return len(_slow_calls(session))
 
 
 @command(
@@ -78,10 +88,13 @@ def slowlog_len(session: Session) -> int:
     "admin loading stale",
     tips="request_policy:all_nodes response_policy:all_succeeded",
     since="2.2.12",
+    tenants="own",
 )
 def slowlog_reset(session: Session) -> Reply:
     """Empty the slow log."""
-    session.server.stats.slow_calls.clear()
+    calls = session.server.stats.slow_calls
+    for call in _slow_calls(session):
+        calls.remove(call)
     return OK
 
 
@@ -90,7 +103,7 @@ def slowlog_reset(session: Session) -> Reply:
 container("LATENCY", since="2.8.13")
 
 
-@command("LATENCY HELP", "loading stale", since="2.8.13")
+@command("LATENCY HELP", "loading stale", since="2.8.13", tenants="own")
 def latency_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("LATENCY")
@@ -210,7 +223,7 @@ def _histogram(entry: Command) -> dict[int, int]:
 container("MEMORY", since="4.0.0")
 
 
-@command("MEMORY HELP", "loading stale", since="4.0.0")
+@command("MEMORY HELP", "loading stale", since="4.0.0", tenants="own")
 def memory_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("MEMORY")
@@ -235,12 +248,13 @@ def memory_usage(txn: Txn, word: bytes, key: bytes, *options: bytes) -> int | No
     "",
     tips="nondeterministic_output request_policy:all_shards response_policy:special",
     since="4.0.0",
+    tenants="barred",
 )
 def memory_stats(session: Session) -> Reply:
     """Return where the memory of the process goes."""
     server = session.server
     use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
-    databases = server.keyspace.databases
+    databases = server.keyspace.opened.values()
     keys = sum(database.live for database in databases)
     cached = sum(database.cached_bytes for database in databases)
     return {
@@ -267,6 +281,7 @@ def memory_stats(session: Session) -> Reply:
     "",
     tips="nondeterministic_output request_policy:all_shards response_policy:special",
     since="4.0.0",
+    tenants="barred",
 )
 def memory_doctor(session: Session) -> Text:
     """Say in words whether the memory of the process is as it should be."""
@@ -282,6 +297,7 @@ def memory_doctor(session: Session) -> Text:
     "",
     tips="nondeterministic_output request_policy:all_shards response_policy:special",
     since="4.0.0",
+    tenants="barred",
 )
 def memory_malloc_stats(session: Session) -> Text:
     """Return what LevelDB says of itself; Python's allocator has no statistics."""
@@ -293,6 +309,7 @@ def memory_malloc_stats(session: Session) -> Text:
     "",
     tips="request_policy:all_shards response_policy:all_succeeded",
     since="4.0.0",
+    tenants="barred",
 )
 def memory_purge(session: Session) -> Reply:
     """Answer OK; memory goes back by itself."""
@@ -302,7 +319,7 @@ def memory_purge(session: Session) -> Reply:
 # watching all commands
 
 
-@command("MONITOR", _ADMIN)
+@command("MONITOR", _ADMIN, tenants="own")
 def monitor(session: Session) -> Reply:
     """Show every command that the server runs from now on."""
     if session.unit is not None:
@@ -393,7 +410,7 @@ def _reload(session: Session, *options: bytes) -> Reply:
         raise CommandError(errors.RELOAD_OPTIONS)
     keyspace = session.server.keyspace
     keyspace.collect()
-    for database in keyspace.databases:
+    for database in keyspace.opened.values():
         database.forget()
     session.server.tracking.all_changed(session)
     return OK

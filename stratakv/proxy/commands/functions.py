@@ -26,7 +26,7 @@ def _call(
     session: Session, name: bytes, numkeys: bytes, rest: tuple[bytes, ...], read_only: bool
 ) -> Reply:
     scripting = session.server.scripting
-    function = scripting.libraries.find(name)
+    function = scripting.libraries(session).find(name)
     if function is None:
         raise CommandError(errors.NO_SUCH_FUNCTION)
     count = parse_int(numkeys)
@@ -66,6 +66,7 @@ container("FUNCTION", since="7.0.0")
     "write denyoom noscript",
     tips="request_policy:all_shards response_policy:all_succeeded",
     since="7.0.0",
+    tenants="own",
 )
 def function_load(session: Session, *given: bytes) -> Reply:
     """Load a library of functions, and return its name."""
@@ -73,7 +74,7 @@ def function_load(session: Session, *given: bytes) -> Reply:
         if option.upper() != b"REPLACE":
             raise CommandError(b"ERR Unknown option given: %b" % option.split(b"\0")[0])
     scripting = session.server.scripting
-    known = scripting.libraries
+    known = scripting.libraries(session)
     name = scripting.library_name(given[-1])
     if name in known.by_name and len(given) == 1:
         raise CommandError(b"ERR Library '%b' already exists" % name)
@@ -89,10 +90,11 @@ def function_load(session: Session, *given: bytes) -> Reply:
     "write noscript",
     tips="request_policy:all_shards response_policy:all_succeeded",
     since="7.0.0",
+    tenants="own",
 )
 def function_delete(session: Session, name: bytes) -> Reply:
     """Delete a library."""
-    if not session.server.scripting.libraries.remove(name):
+    if not session.server.scripting.libraries(session).remove(name):
         raise CommandError(errors.NO_SUCH_LIBRARY)
     stored.remove(session.txn, name)
     return OK
@@ -103,6 +105,7 @@ def function_delete(session: Session, name: bytes) -> Reply:
     "write noscript",
     tips="request_policy:all_shards response_policy:all_succeeded",
     since="7.0.0",
+    tenants="own",
 )
 def function_flush(session: Session, *mode: bytes) -> Reply:
     """Delete all libraries."""
@@ -110,7 +113,7 @@ def function_flush(session: Session, *mode: bytes) -> Reply:
         raise errors.wrong_subcommand("FUNCTION", session.request[1])
     if mode and mode[0].upper() not in (b"ASYNC", b"SYNC"):
         raise CommandError(errors.FUNCTION_FLUSH_MODE)
-    libraries = session.server.scripting.libraries
+    libraries = session.server.scripting.libraries(session)
     for name in libraries.by_name:
         stored.remove(session.txn, name)
     libraries.clear()
@@ -122,6 +125,7 @@ def function_flush(session: Session, *mode: bytes) -> Reply:
     "noscript",
     tips="nondeterministic_output_order",
     since="7.0.0",
+    tenants="own",
 )
 def function_list(session: Session, *options: bytes) -> Reply:
     """Describe the libraries."""
@@ -139,7 +143,7 @@ def function_list(session: Session, *options: bytes) -> Reply:
     matches = compile_glob(pattern.lower()) if pattern is not None else None
     return [
         _describe(library, with_code)
-        for library in session.server.scripting.libraries.by_name.values()
+        for library in session.server.scripting.libraries(session).by_name.values()
         if matches is None or matches(library.name.lower())
     ]
 
@@ -160,10 +164,10 @@ def _describe_function(function: Function) -> Reply:
     }
 
 
-@command("FUNCTION DUMP", "noscript", since="7.0.0")
+@command("FUNCTION DUMP", "noscript", since="7.0.0", tenants="own")
 def function_dump(session: Session) -> Reply:
     """Return all libraries as one payload."""
-    libraries = session.server.scripting.libraries.by_name.values()
+    libraries = session.server.scripting.libraries(session).by_name.values()
     return stored.dump(session.txn, [library.code for library in libraries])
 
 
@@ -172,6 +176,7 @@ def function_dump(session: Session) -> Reply:
     "write denyoom noscript",
     tips="request_policy:all_shards response_policy:all_succeeded",
     since="7.0.0",
+    tenants="own",
 )
 def function_restore(session: Session, payload: bytes, *policy: bytes) -> Reply:
     """Add the libraries of a payload: all of them, or none."""
@@ -181,7 +186,7 @@ def function_restore(session: Session, payload: bytes, *policy: bytes) -> Reply:
     if word not in (b"FLUSH", b"APPEND", b"REPLACE"):
         raise CommandError(errors.RESTORE_POLICY)
     found = _read_payload(session, payload)
-    libraries = session.server.scripting.libraries
+    libraries = session.server.scripting.libraries(session)
     if word == b"FLUSH":
         for name in libraries.by_name:
             stored.remove(session.txn, name)
@@ -220,12 +225,14 @@ def _refuse_known(libraries: Libraries, found: Libraries) -> None:
     "noscript allow_busy",
     tips="nondeterministic_output request_policy:all_shards response_policy:special",
     since="7.0.0",
+    tenants="own",
 )
 def function_stats(session: Session) -> Reply:
     """Describe the running function, and count libraries and functions."""
     scripting = session.server.scripting
-    running = next((run for run in scripting.running if run.kind == "function"), None)
-    if running is None and scripting.running:
+    runs = scripting.running_for(session)
+    running = next((run for run in runs if run.kind == "function"), None)
+    if running is None and runs:
         raise CommandError(errors.BUSY_SCRIPT)
     shown = None
     if running is not None:
@@ -234,9 +241,10 @@ def function_stats(session: Session) -> Reply:
             b"command": list(running.request),
             b"duration_ms": int(running.seconds * 1000),
         }
+    libraries = scripting.libraries(session)
     counts = {
-        b"libraries_count": len(scripting.libraries.by_name),
-        b"functions_count": scripting.libraries.function_count,
+        b"libraries_count": len(libraries.by_name),
+        b"functions_count": libraries.function_count,
     }
     return {b"running_script": shown, b"engines": {ENGINE: counts}}
 
@@ -246,14 +254,15 @@ def function_stats(session: Session) -> Reply:
     "noscript allow_busy",
     tips="request_policy:all_shards response_policy:one_succeeded",
     since="7.0.0",
+    tenants="own",
 )
 def function_kill(session: Session) -> Reply:
     """End the running functions that have written nothing yet."""
-    session.server.scripting.kill("function")
+    session.server.scripting.kill(session, "function")
     return OK
 
 
-@command("FUNCTION HELP", "loading stale", since="7.0.0")
+@command("FUNCTION HELP", "loading stale", since="7.0.0", tenants="own")
 def function_help(session: Session) -> Reply:
     """Describe the subcommands."""
     return help_of("FUNCTION")

@@ -40,19 +40,20 @@ _FLAGS = _ORDER.split()
     categories="connection",
     tips="nondeterministic_output_order",
     since="2.8.13",
+    tenants="own",
 )
 def command_(session: Session) -> Reply:
     """Describe every command: arity, flags, key positions."""
     return [_info(entry) for entry in CALLED.values()]
 
 
-@command("COMMAND HELP", _ANY, categories="connection", since="5.0.0")
+@command("COMMAND HELP", _ANY, categories="connection", since="5.0.0", tenants="own")
 def command_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("COMMAND")
 
 
-@command("COMMAND COUNT", _ANY, categories="connection", since="2.8.13")
+@command("COMMAND COUNT", _ANY, categories="connection", since="2.8.13", tenants="own")
 def command_count(session: Session) -> int:
     """Return the number of commands."""
     return len(CALLED)
@@ -64,6 +65,7 @@ def command_count(session: Session) -> int:
     categories="connection",
     tips="nondeterministic_output_order",
     since="2.8.13",
+    tenants="own",
 )
 def command_info(session: Session, *names: bytes) -> Reply:
     """Describe some commands, or all of them."""
@@ -79,6 +81,7 @@ def command_info(session: Session, *names: bytes) -> Reply:
     categories="connection",
     tips="nondeterministic_output_order",
     since="7.0.0",
+    tenants="own",
 )
 def command_docs(session: Session, *names: bytes) -> Reply:
     """Document some commands, or all of them."""
@@ -92,6 +95,7 @@ def command_docs(session: Session, *names: bytes) -> Reply:
     categories="connection",
     tips="nondeterministic_output_order",
     since="7.0.0",
+    tenants="own",
 )
 def command_list(session: Session, *arguments: bytes) -> Reply:
     """List the names of the commands that pass a filter, or of all."""
@@ -119,6 +123,7 @@ def command_list(session: Session, *arguments: bytes) -> Reply:
     arity=-4,
     categories="connection",
     since="2.8.13",
+    tenants="own",
 )
 def command_getkeys(session: Session, *request: bytes) -> Reply:
     """Return the keys that a command would touch."""
@@ -131,6 +136,7 @@ def command_getkeys(session: Session, *request: bytes) -> Reply:
     arity=-4,
     categories="connection",
     since="7.0.0",
+    tenants="own",
 )
 def command_getkeysandflags(session: Session, *request: bytes) -> Reply:
     """Return the keys that a command would touch, and what it would do with each."""

@@ -224,12 +224,13 @@ def renamenx(txn: Txn, key: bytes, newkey: bytes) -> int:
     "COPY source destination [DB destination-db] [REPLACE]",
     "write denyoom",
     key_flags="RO access, OW update",
+    traits="elsewhere",
     since="6.2.0",
 )
 def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
     """Copy a key with its expire-time to another name or database."""
     args = Args(options)
-    replace, target = False, txn.db.index
+    replace, target = False, txn.db.number
     while args:
         word = args.option()
         if word == b"REPLACE":
@@ -238,7 +239,7 @@ def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
             target = _database(txn, args.take())
         else:
             raise errors.syntax()
-    if target == txn.db.index and source == destination:
+    if target == txn.db.number and source == destination:
         raise CommandError(errors.SAME_OBJECT)
     return int(copying.copy_key(txn, source, txn.sibling(target), destination, replace=replace))
 
@@ -247,7 +248,7 @@ def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
 def move(txn: Txn, key: bytes, db: bytes) -> int:
     """Move a key to another database, unless it has such a key."""
     target = _database(txn, db)
-    if target == txn.db.index:
+    if target == txn.db.number:
         raise CommandError(errors.SAME_OBJECT)
     return int(copying.move(txn, key, txn.sibling(target)))
 
@@ -367,7 +368,7 @@ def object_refcount(txn: Txn, _word: bytes, key: bytes) -> Reply:
     return _describe(txn, key, keys.reference_count)
 
 
-@command("OBJECT HELP", "loading stale", since="6.2.0")
+@command("OBJECT HELP", "loading stale", since="6.2.0", tenants="own")
 def object_help(session: Session) -> list[Status]:
     """List the subcommands."""
     return [Status(line) for line in _OBJECT_HELP]

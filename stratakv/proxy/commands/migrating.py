@@ -72,6 +72,7 @@ class _Options:
     categories="keyspace dangerous",
     tips="nondeterministic_output",
     since="2.6.0",
+    tenants="barred",
 )
 def migrate(
     session: Session,

@@ -61,7 +61,11 @@ def bgrewriteaof(session: Session) -> Reply:
 
 
 @command(
-    "LASTSAVE", "loading stale fast", categories="admin dangerous", tips="nondeterministic_output"
+    "LASTSAVE",
+    "loading stale fast",
+    categories="admin dangerous",
+    tips="nondeterministic_output",
+    tenants="barred",
 )
 def lastsave(session: Session) -> int:
     """Return when the last dump was complete, or the start."""

@@ -30,10 +30,11 @@ _ASK = "pubsub loading stale"
     channels="names",
     traits="subscriber",
     since="2.0.0",
+    tenants="own",
 )
 def subscribe(session: Session, *channels: bytes) -> Reply:
     """Listen to channels."""
-    return _subscribe(session, session.server.pubsub.channels, b"subscribe", channels)
+    return _subscribe(session, session.realm.pubsub.channels, b"subscribe", channels)
 
 
 @command(
@@ -42,10 +43,11 @@ def subscribe(session: Session, *channels: bytes) -> Reply:
     channels="patterns",
     traits="subscriber",
     since="2.0.0",
+    tenants="own",
 )
 def psubscribe(session: Session, *patterns: bytes) -> Reply:
     """Listen to all channels that match patterns."""
-    return _subscribe(session, session.server.pubsub.patterns, b"psubscribe", patterns)
+    return _subscribe(session, session.realm.pubsub.patterns, b"psubscribe", patterns)
 
 
 @command(
@@ -56,22 +58,35 @@ def psubscribe(session: Session, *patterns: bytes) -> Reply:
     traits="subscriber",
     key_flags="not_key",
     since="7.0.0",
+    tenants="own",
 )
 def ssubscribe(session: Session, *channels: bytes) -> Reply:
     """Listen to shard channels."""
-    return _subscribe(session, session.server.pubsub.shard_channels, b"ssubscribe", channels)
+    return _subscribe(session, session.realm.pubsub.shard_channels, b"ssubscribe", channels)
 
 
-@command("UNSUBSCRIBE [channel [channel ...]]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+@command(
+    "UNSUBSCRIBE [channel [channel ...]]",
+    _SUBSCRIBE,
+    traits="subscriber",
+    since="2.0.0",
+    tenants="own",
+)
 def unsubscribe(session: Session, *channels: bytes) -> Reply:
     """Stop listening to channels, or to all of them."""
-    return _unsubscribe(session, session.server.pubsub.channels, b"unsubscribe", channels)
+    return _unsubscribe(session, session.realm.pubsub.channels, b"unsubscribe", channels)
 
 
-@command("PUNSUBSCRIBE [pattern [pattern ...]]", _SUBSCRIBE, traits="subscriber", since="2.0.0")
+@command(
+    "PUNSUBSCRIBE [pattern [pattern ...]]",
+    _SUBSCRIBE,
+    traits="subscriber",
+    since="2.0.0",
+    tenants="own",
+)
 def punsubscribe(session: Session, *patterns: bytes) -> Reply:
     """Stop listening to patterns, or to all of them."""
-    return _unsubscribe(session, session.server.pubsub.patterns, b"punsubscribe", patterns)
+    return _unsubscribe(session, session.realm.pubsub.patterns, b"punsubscribe", patterns)
 
 
 @command(
@@ -81,15 +96,16 @@ def punsubscribe(session: Session, *patterns: bytes) -> Reply:
     traits="subscriber",
     key_flags="not_key",
     since="7.0.0",
+    tenants="own",
 )
 def sunsubscribe(session: Session, *channels: bytes) -> Reply:
     """Stop listening to shard channels, or to all of them."""
-    return _unsubscribe(session, session.server.pubsub.shard_channels, b"sunsubscribe", channels)
+    return _unsubscribe(session, session.realm.pubsub.shard_channels, b"sunsubscribe", channels)
 
 
 def _subscribe(session: Session, topics: Topics, word: bytes, names: Iterable[bytes]) -> Reply:
     """Add subscriptions; one reply for each."""
-    pubsub = session.server.pubsub
+    pubsub = session.realm.pubsub
     frames = Several()
     for name in names:
         pubsub.subscribe(topics, session, name)
@@ -99,7 +115,7 @@ def _subscribe(session: Session, topics: Topics, word: bytes, names: Iterable[by
 
 def _unsubscribe(session: Session, topics: Topics, word: bytes, names: Iterable[bytes]) -> Reply:
     """Take subscriptions away, all if none is named; one reply for each, but at least one."""
-    pubsub = session.server.pubsub
+    pubsub = session.realm.pubsub
     frames = Several()
     for name in names or topics.names_of(session):
         pubsub.unsubscribe(topics, session, name)
@@ -134,10 +150,11 @@ def _confirm(session: Session, frames: Several) -> Reply:
     traits="replicates",
     since="2.0.0",
     effect=effects.nothing,
+    tenants="own",
 )
 def publish(session: Session, channel: bytes, message: bytes) -> int:
     """Send a message to a channel."""
-    pubsub = session.server.pubsub
+    pubsub = _addressed(session)
     receivers = pubsub.count_receivers(channel)
     session.txn.when_applied(partial(pubsub.publish, channel, message))
     _tell(session)
@@ -153,14 +170,21 @@ def publish(session: Session, channel: bytes, message: bytes) -> int:
     key_flags="not_key",
     since="7.0.0",
     effect=effects.nothing,
+    tenants="own",
 )
 def spublish(session: Session, channel: bytes, message: bytes) -> int:
     """Send a message to a shard channel."""
-    pubsub = session.server.pubsub
+    pubsub = _addressed(session)
     receivers = len(pubsub.shard_channels.listening(channel))
     session.txn.when_applied(partial(pubsub.publish_shard, channel, message))
     _tell(session)
     return receivers
+
+
+def _addressed(session: Session) -> PubSub:
+    """Who may hear it: those of the realm whose database is selected, for a master has none."""
+    realm = session.server.realms.of_database(session.txn.db.index)
+    return (realm or session.realm).pubsub
 
 
 def _tell(session: Session) -> None:
@@ -176,37 +200,37 @@ def _tell(session: Session) -> None:
 container("PUBSUB", since="2.8.0")
 
 
-@command("PUBSUB CHANNELS [pattern]", _ASK, arity=-2, since="2.8.0")
+@command("PUBSUB CHANNELS [pattern]", _ASK, arity=-2, since="2.8.0", tenants="own")
 def pubsub_channels(session: Session, *pattern: bytes) -> Reply:
     """Return the channels that somebody listens to."""
-    return _active(session, session.server.pubsub.channels, pattern)
+    return _active(session, session.realm.pubsub.channels, pattern)
 
 
-@command("PUBSUB SHARDCHANNELS [pattern]", _ASK, arity=-2, since="7.0.0")
+@command("PUBSUB SHARDCHANNELS [pattern]", _ASK, arity=-2, since="7.0.0", tenants="own")
 def pubsub_shardchannels(session: Session, *pattern: bytes) -> Reply:
     """Return the shard channels that somebody listens to."""
-    return _active(session, session.server.pubsub.shard_channels, pattern)
+    return _active(session, session.realm.pubsub.shard_channels, pattern)
 
 
-@command("PUBSUB NUMSUB [channel [channel ...]]", _ASK, since="2.8.0")
+@command("PUBSUB NUMSUB [channel [channel ...]]", _ASK, since="2.8.0", tenants="own")
 def pubsub_numsub(session: Session, *channels: bytes) -> Reply:
     """Return how many clients listen to channels."""
-    return _numbers(session.server.pubsub.channels, channels)
+    return _numbers(session.realm.pubsub.channels, channels)
 
 
-@command("PUBSUB SHARDNUMSUB [shardchannel [shardchannel ...]]", _ASK, since="7.0.0")
+@command("PUBSUB SHARDNUMSUB [shardchannel [shardchannel ...]]", _ASK, since="7.0.0", tenants="own")
 def pubsub_shardnumsub(session: Session, *channels: bytes) -> Reply:
     """Return how many clients listen to shard channels."""
-    return _numbers(session.server.pubsub.shard_channels, channels)
+    return _numbers(session.realm.pubsub.shard_channels, channels)
 
 
-@command("PUBSUB NUMPAT", _ASK, since="2.8.0")
+@command("PUBSUB NUMPAT", _ASK, since="2.8.0", tenants="own")
 def pubsub_numpat(session: Session) -> int:
     """Return how many patterns somebody listens to."""
-    return len(session.server.pubsub.patterns.sessions)
+    return len(session.realm.pubsub.patterns.sessions)
 
 
-@command("PUBSUB HELP", "loading stale", since="6.2.0")
+@command("PUBSUB HELP", "loading stale", since="6.2.0", tenants="own")
 def pubsub_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("PUBSUB")

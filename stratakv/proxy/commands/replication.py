@@ -52,7 +52,13 @@ def _check_store(session: Session) -> None:
         raise CommandError(errors.NO_REPLICATION)
 
 
-@command("ROLE", "noscript loading stale fast", categories="admin dangerous", since="2.8.12")
+@command(
+    "ROLE",
+    "noscript loading stale fast",
+    categories="admin dangerous",
+    since="2.8.12",
+    tenants="barred",
+)
 def role(session: Session) -> Reply:
     """Return the role in replication, and who is on the other side."""
     return session.server.replication.role()
@@ -64,6 +70,7 @@ def role(session: Session) -> Reply:
     categories="connection",
     tips="request_policy:all_shards response_policy:agg_min",
     since="3.0.0",
+    tenants="own",
 )
 def wait(session: Session, replicas: bytes, timeout: bytes) -> Reply:
     """Wait until so many replicas have what this connection wrote; tells how many have."""
@@ -193,6 +200,7 @@ def _note(session: Session, word: bytes, option: bytes, value: bytes) -> None:
         replica.ip = value.decode("latin-1")
     elif word == b"capa":
         replica.takes_mark = replica.takes_mark or value.lower() == b"eof"
+        replica.holds_tenants = replica.holds_tenants or value.lower() == b"namespaces"
     elif word == b"rdb-only":
         wanted = integer(value)
         if wanted not in (0, 1):

@@ -46,6 +46,7 @@ def script_call(syntax: str, *, writes: bool, since: str, key_notes: str = "") -
         key_flags="RW access update" if writes else "RO access",
         key_notes=key_notes,
         traits="script unit replicates" if writes else "script",
+        tenants="own",
         since=since,
     )
 
@@ -55,7 +56,7 @@ def _eval(
 ) -> Any:
     scripting = session.server.scripting
     keys, args = split_keys(integer(numkeys), rest)
-    return scripting.eval(session, scripting.load(code), keys, args, read_only=read_only)
+    return scripting.eval(session, scripting.load(session, code), keys, args, read_only=read_only)
 
 
 def _eval_known(
@@ -71,7 +72,7 @@ def _eval_known(
 
 
 def _find(session: Session, digest: bytes) -> Script | None:
-    scripts = session.server.scripting.scripts
+    scripts = session.server.scripting.scripts(session)
     return scripts.get(digest) or scripts.get(digest.lower())
 
 
@@ -117,10 +118,11 @@ container("SCRIPT", since="2.6.0")
     "noscript stale",
     tips="request_policy:all_nodes response_policy:all_succeeded",
     since="2.6.0",
+    tenants="own",
 )
 def script_load(session: Session, script: bytes) -> Reply:
     """Let the server know a script, and return its digest."""
-    return session.server.scripting.load(script).digest
+    return session.server.scripting.load(session, script).digest
 
 
 @command(
@@ -128,6 +130,7 @@ def script_load(session: Session, script: bytes) -> Reply:
     "noscript",
     tips="request_policy:all_shards response_policy:agg_logical_and",
     since="2.6.0",
+    tenants="own",
 )
 def script_exists(session: Session, *digests: bytes) -> Reply:
     """Say which of these scripts the server knows."""
@@ -139,12 +142,13 @@ def script_exists(session: Session, *digests: bytes) -> Reply:
     "noscript",
     tips="request_policy:all_nodes response_policy:all_succeeded",
     since="2.6.0",
+    tenants="own",
 )
 def script_flush(session: Session, *mode: bytes) -> Reply:
     """Forget all scripts."""
     if len(mode) > 1 or (mode and mode[0].upper() not in (b"ASYNC", b"SYNC")):
         raise CommandError(errors.SCRIPT_FLUSH_MODE)
-    session.server.scripting.flush()
+    session.server.scripting.flush(session)
     return OK
 
 
@@ -153,14 +157,15 @@ def script_flush(session: Session, *mode: bytes) -> Reply:
     "noscript allow_busy",
     tips="request_policy:all_shards response_policy:one_succeeded",
     since="2.6.0",
+    tenants="own",
 )
 def script_kill(session: Session) -> Reply:
     """End the running scripts that have written nothing yet."""
-    session.server.scripting.kill("eval")
+    session.server.scripting.kill(session, "eval")
     return OK
 
 
-@command("SCRIPT DEBUG YES|SYNC|NO", "noscript", arity=3, since="3.2.0")
+@command("SCRIPT DEBUG YES|SYNC|NO", "noscript", arity=3, since="3.2.0", tenants="own")
 def script_debug(session: Session, mode: bytes) -> Reply:
     """Accept the debug mode; scripts are run without a debugger."""
     if mode.upper() not in (b"YES", b"SYNC", b"NO"):
@@ -168,7 +173,7 @@ def script_debug(session: Session, mode: bytes) -> Reply:
     return OK
 
 
-@command("SCRIPT HELP", "loading stale", since="5.0.0")
+@command("SCRIPT HELP", "loading stale", since="5.0.0", tenants="own")
 def script_help(session: Session) -> Reply:
     """Describe the subcommands."""
     return help_of("SCRIPT")

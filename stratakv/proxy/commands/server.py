@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stratakv import REDIS_VERSION, __version__, errors
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.layout.numbers import parse_int
+from stratakv.encodings.layout.rows import SPAN
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged
 from stratakv.proxy.clients.session import Session
@@ -34,14 +35,18 @@ _ADMIN = "admin noscript loading stale"
     "loading stale",
     categories="dangerous",
     tips="nondeterministic_output request_policy:all_shards response_policy:special",
+    tenants="own",
 )
 def info_(session: Session, *sections: bytes) -> Text:
     """Describe the state of the server."""
     names = [section.decode("latin-1").lower() for section in sections]
-    return Text(info.report(session.server, names or ["default"]).encode())
+    server, realm = session.server, session.realm
+    if realm.id:
+        return Text(info.report_of_tenant(server, realm, names or ["default"]).encode())
+    return Text(info.report(server, names or ["default"]).encode())
 
 
-@command("TIME", "loading stale fast", tips="nondeterministic_output", since="2.6.0")
+@command("TIME", "loading stale fast", tips="nondeterministic_output", since="2.6.0", tenants="own")
 def time_(session: Session) -> list[bytes]:
     """Return the time of the server in seconds and microseconds."""
     seconds, micros = divmod(session.server.clock.micros(), 1_000_000)
@@ -54,6 +59,7 @@ def time_(session: Session) -> list[bytes]:
     categories="connection",
     tips="request_policy:all_shards response_policy:agg_min",
     since="7.2.0",
+    tenants="own",
 )
 def waitaof(session: Session, local: bytes, replicas: bytes, timeout: bytes) -> Reply:
     """Wait until what this connection wrote is on stable storage; no replica tells that of itself.
@@ -97,6 +103,7 @@ def _on_stable_storage(
     categories="keyspace dangerous",
     tips="request_policy:all_shards response_policy:all_succeeded",
     effect=effects.nothing,
+    tenants="own",
 )
 def flushdb(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of the database, at once; their space is reclaimed later."""
@@ -111,12 +118,20 @@ def flushdb(session: Session, *mode: bytes) -> Reply:
     categories="keyspace dangerous",
     tips="request_policy:all_shards response_policy:all_succeeded",
     effect=effects.nothing,
+    tenants="own",
 )
 def flushall(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of all databases, at once; their space is reclaimed later."""
     _check_flush_mode(mode)
-    _flush(session, session.server.keyspace.databases)
+    _flush(session, _own_databases(session))
     return OK
+
+
+def _own_databases(session: Session) -> list[Database]:
+    """The databases in use of those that the client can select."""
+    keyspace = session.server.keyspace
+    tenant = keyspace.tenants.of_database(session.txn.db.index)
+    return keyspace.databases if tenant is None else keyspace.databases_of(tenant)
 
 
 def _check_flush_mode(mode: tuple[bytes, ...]) -> None:
@@ -132,7 +147,8 @@ def _flush(session: Session, databases: list[Database]) -> None:
         if database.live or database.dirty:
             keyspace.flush(database)
     _tell(session)
-    session.server.tracking.all_changed(session)
+    if session.txn.db.index < SPAN:  # who is bound to a namespace cannot track
+        session.server.tracking.all_changed(session)
 
 
 def _tell(session: Session) -> None:
@@ -159,19 +175,23 @@ def _begin_write(session: Session) -> None:
     categories="keyspace dangerous",
     since="4.0.0",
     effect=effects.nothing,
+    tenants="own",
 )
 def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     """Exchange the contents of two databases."""
     first = _database(session, index1, b"ERR invalid first DB index")
     second = _database(session, index2, b"ERR invalid second DB index")
-    databases = session.server.keyspace.databases
-    if not (0 <= first < len(databases) and 0 <= second < len(databases)):
+    keyspace, own = session.server.keyspace, session.txn.db
+    count = len(keyspace.databases)
+    if not (0 <= first < count and 0 <= second < count):
         raise CommandError(errors.DB_OUT_OF_RANGE)
     _begin_write(session)
     session.server.housekeeper.reclaimer.reset()
-    session.server.keyspace.swap(databases[first], databases[second])
+    base = own.index - own.number
+    keyspace.swap(keyspace.open_database(base + first), keyspace.open_database(base + second))
     _tell(session)
-    session.server.tracking.all_changed(session)
+    if session.txn.db.index < SPAN:  # who is bound to a namespace cannot track
+        session.server.tracking.all_changed(session)
     return OK
 
 
@@ -242,7 +262,7 @@ def _save_and_stop(session: Session, *, is_forced: bool) -> None:
 container("MODULE", since="4.0.0")
 
 
-@command("MODULE HELP", "loading stale", since="5.0.0")
+@command("MODULE HELP", "loading stale", since="5.0.0", tenants="own")
 def module_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("MODULE")
@@ -266,7 +286,7 @@ def module(session: Session, *words: bytes) -> Reply:
     raise CommandError(errors.NO_MODULES)
 
 
-@command("LOLWUT [VERSION version]", "readonly fast", since="5.0.0")
+@command("LOLWUT [VERSION version]", "readonly fast", since="5.0.0", tenants="own")
 def lolwut(session: Session, *arguments: bytes) -> Text:
     """Draw a piece of generative art: strata, never twice the same."""
     numbers = list(arguments)

@@ -54,6 +54,7 @@ def _sort_ro_uses(request: Sequence[bytes]) -> list[KeyUse]:
     key_specs=(_SORTED, _BY_CONTENT, _STORED),
     categories="set sortedset list dangerous",
     effect=effects.nothing,
+    tenants="own",
 )
 def sort(session: Session, key: bytes, *options: bytes) -> Reply:
     """Sort a list, set or sorted set, by its elements or by other keys; reply or store."""
@@ -90,6 +91,7 @@ def _tell(
     key_specs=(_SORTED, _BY_CONTENT),
     categories="set sortedset list dangerous",
     since="7.0.0",
+    tenants="own",
 )
 def sort_ro(session: Session, key: bytes, *options: bytes) -> Reply:
     """Sort a list, set or sorted set; SORT without STORE."""

@@ -23,13 +23,13 @@ command, container = _GROUP.command, _GROUP.container
 container("STRATA", since="7.0.0")
 
 
-@command("STRATA HELP", "loading stale", since="7.0.0")
+@command("STRATA HELP", "loading stale", since="7.0.0", tenants="own")
 def strata_help(session: Session) -> list[Status]:
     """Show the subcommands."""
     return help_of("STRATA")
 
 
-@command("STRATA INSPECT key", "readonly", since="7.0.0")
+@command("STRATA INSPECT key", "readonly", since="7.0.0", tenants="barred")
 def strata_inspect(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Show the rows of a key, its meta in parts, and its entries in the Redis tier."""
     txn.keyspace.settle()
@@ -43,7 +43,7 @@ def strata_inspect(txn: Txn, _word: bytes, key: bytes) -> Reply:
     return [line.encode("latin-1", "replace") for line in lines]
 
 
-@command("STRATA POLICY EXPLAIN key", "readonly", since="7.0.0", keys=(3, 3, 1))
+@command("STRATA POLICY EXPLAIN key", "readonly", since="7.0.0", keys=(3, 3, 1), tenants="barred")
 def strata_policy(txn: Txn, _word: bytes, action: bytes, key: bytes) -> Reply:
     """Say which policy applies to a key, and what follows from it."""
     if action.upper() != b"EXPLAIN":

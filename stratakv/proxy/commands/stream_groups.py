@@ -147,7 +147,7 @@ def xgroup_delconsumer(txn: Txn, _word: bytes, key: bytes, name: bytes, consumer
     return count
 
 
-@command("XGROUP HELP", "loading stale", since="5.0.0")
+@command("XGROUP HELP", "loading stale", since="5.0.0", tenants="own")
 def xgroup_help(session: Session) -> list[Status]:
     """List the subcommands."""
     return help_of("XGROUP")

@@ -154,7 +154,7 @@ def xinfo_consumers(txn: Txn, _word: bytes, key: bytes, name: bytes) -> list[dic
     ]
 
 
-@command("XINFO HELP", "loading stale", since="5.0.0")
+@command("XINFO HELP", "loading stale", since="5.0.0", tenants="own")
 def xinfo_help(session: Session) -> list[Status]:
     """List the subcommands."""
     return help_of("XINFO")

@@ -16,13 +16,13 @@ command = CommandGroup("connection").command
 _ANY = "noscript loading stale"
 
 
-@command("CLIENT GETREDIR", _ANY, since="6.0.0")
+@command("CLIENT GETREDIR", _ANY, since="6.0.0", tenants="own")
 def client_getredir(session: Session) -> int:
     """Return the connection that is told of changed keys instead of this one, if any."""
     return session.tracker.redirect if session.tracker is not None else -1
 
 
-@command("CLIENT TRACKINGINFO", _ANY, since="6.2.0")
+@command("CLIENT TRACKINGINFO", _ANY, since="6.2.0", tenants="own")
 def client_trackinginfo(session: Session) -> Reply:
     """Return the state of client-side caching."""
     tracker = session.tracker
@@ -50,6 +50,7 @@ def client_trackinginfo(session: Session) -> Reply:
     " [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
     _ANY,
     since="6.0.0",
+    tenants="barred",
 )
 def client_tracking(session: Session, mode: bytes, *options: bytes) -> Reply:
     """Tell this connection when keys change that it has read, or all keys with some prefixes."""
@@ -123,7 +124,7 @@ def _overlap(one: bytes, other: bytes) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-@command("CLIENT CACHING <YES|NO>", _ANY, since="6.0.0")
+@command("CLIENT CACHING <YES|NO>", _ANY, since="6.0.0", tenants="own")
 def client_caching(session: Session, mode: bytes) -> Reply:
     """Remember the keys of the next command or transaction (OPTIN), or do not (OPTOUT)."""
     tracker = session.tracker

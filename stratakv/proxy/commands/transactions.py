@@ -12,7 +12,13 @@ from stratakv.storage.missing import TooLong
 command = CommandGroup("transactions").command
 
 
-@command("MULTI", "noscript loading stale fast allow_busy", traits="immediate", since="1.2.0")
+@command(
+    "MULTI",
+    "noscript loading stale fast allow_busy",
+    traits="immediate",
+    since="1.2.0",
+    tenants="own",
+)
 def multi(session: Session) -> Reply:
     """Start a transaction."""
     if session.transaction is not None:
@@ -23,7 +29,11 @@ def multi(session: Session) -> Reply:
 
 
 @command(
-    "EXEC", "noscript loading stale skip_slowlog", traits="immediate unit final", since="1.2.0"
+    "EXEC",
+    "noscript loading stale skip_slowlog",
+    traits="immediate unit final",
+    since="1.2.0",
+    tenants="own",
 )
 def exec_(session: Session) -> Reply:
     """Run the queued commands as one unit."""
@@ -59,7 +69,13 @@ def exec_(session: Session) -> Reply:
     return results
 
 
-@command("DISCARD", "noscript loading stale fast allow_busy", traits="immediate", since="2.0.0")
+@command(
+    "DISCARD",
+    "noscript loading stale fast allow_busy",
+    traits="immediate",
+    since="2.0.0",
+    tenants="own",
+)
 def discard(session: Session) -> Reply:
     """Drop the queued commands."""
     if session.transaction is None:
@@ -74,6 +90,7 @@ def discard(session: Session) -> Reply:
     traits="immediate",
     key_flags="RO",
     since="2.2.0",
+    tenants="own",
 )
 def watch(session: Session, *keys: bytes) -> Reply:
     """Let EXEC fail if one of the keys changes before it."""
@@ -84,7 +101,7 @@ def watch(session: Session, *keys: bytes) -> Reply:
     return OK
 
 
-@command("UNWATCH", "noscript loading stale fast allow_busy", since="2.2.0")
+@command("UNWATCH", "noscript loading stale fast allow_busy", since="2.2.0", tenants="own")
 def unwatch(session: Session) -> Reply:
     """Forget the watched keys."""
     session.watches.clear()

@@ -5,5 +5,6 @@
     housekeeping  expiry, reclaiming, syncing, idle clients
     reencode_job  moving many keys to another encode-version
     saving        dumps that Redis loads: SAVE and BGSAVE
+    tenancy       namespaces of users
     tier_control  connecting and exchanging the Redis tier
 """

@@ -158,6 +158,7 @@ class Housekeeper:
         self._sync_every_second()
         self._server.tier_control.check()
         self._server.replication.tick()
+        self._server.tenancy.look()
         self._free_leftovers()
         self._tidy()
 

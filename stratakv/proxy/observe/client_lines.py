@@ -13,7 +13,7 @@ from stratakv.proxy.clients.session import (
 
 def client_line(session: Session, running: int) -> bytes:
     """A line of CLIENT LIST; `running` is the size of the request that asks for it."""
-    connection, pubsub = session.connection, session.server.pubsub
+    connection, pubsub = session.connection, session.realm.pubsub
     now = time.monotonic()
     unsent = connection.unsent
     fields = {
@@ -25,7 +25,7 @@ def client_line(session: Session, running: int) -> bytes:
         "age": int(time.time() - session.created),
         "idle": int(now - session.last_active),
         "flags": _flags(session),
-        "db": session.txn.db.index,
+        "db": session.txn.db.number,
         "sub": pubsub.channels.count_of(session),
         "psub": pubsub.patterns.count_of(session),
         "ssub": pubsub.shard_channels.count_of(session),

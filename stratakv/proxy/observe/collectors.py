@@ -5,7 +5,7 @@ and sizes are kept in lists whose bucket n counts what is below 2**n (see `Comma
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.core import (
@@ -36,6 +36,15 @@ LEVEL_DOCS: Final = {
     "compaction_read_bytes": "Bytes that they read.",
     "compaction_written_bytes": "Bytes that they wrote.",
 }
+NAMESPACES: Final = 100
+"""Namespaces of users that have labels of their own."""
+_OF_NAMESPACES: Final[tuple[tuple[str, str, Any], ...]] = (
+    ("keys", "Keys by namespace of users.", GaugeMetricFamily),
+    ("disk_bytes", "Bytes in the files by namespace of users.", GaugeMetricFamily),
+    ("clients", "Clients by namespace of users.", GaugeMetricFamily),
+    ("operations", "Requests by namespace of users.", CounterMetricFamily),
+    ("refused", "Requests beyond a quota by namespace of users.", CounterMetricFamily),
+)
 BREAKER_STATES: Final = {"none": 0, "closed": 1, "half-open": 2, "open": 3}
 
 Bounds = list[tuple[str, float]]
@@ -221,14 +230,15 @@ class KeyspaceCollector(Collector):
         """Everything about keys."""
         keyspace, reclaimer = self._server.keyspace, self._server.housekeeper.reclaimer
         yield from self._keys()
+        yield from self._namespaces()
         yield counter("expired_keys", "Keys that expired.", reclaimer.expiry.expired_keys)
         yield counter("gc_reclaimed_rows", "Dead rows that were deleted.", reclaimer.reclaimed_rows)
         yield gauge(
             "gc_backlog", "Dead incarnations in the queue, up to 1000.", reclaimer.backlog()
         )
-        loads = sum(database.loads for database in keyspace.databases)
-        cached = sum(database.cached_bytes for database in keyspace.databases)
-        entries = sum(len(database.cache) for database in keyspace.databases)
+        loads = sum(database.loads for database in keyspace.opened.values())
+        cached = sum(database.cached_bytes for database in keyspace.opened.values())
+        entries = sum(len(database.cache) for database in keyspace.opened.values())
         yield counter(
             "meta_cache_hits", "Key commands beyond the metas loaded.", self._count_hits(loads)
         )
@@ -250,6 +260,27 @@ class KeyspaceCollector(Collector):
                 keys.add_metric([str(database.index)], database.live)
                 expiring.add_metric([str(database.index)], database.expiring)
         yield from (keys, expiring)
+
+    def _namespaces(self) -> Iterator[Metric]:
+        """The namespaces with the most keys by their names, and all others together."""
+        tenancy = self._server.tenancy
+        found = sorted(
+            (
+                (tenancy.keys_of(realm), realm.disk_bytes, realm.clients, realm.operations,
+                 realm.refused, realm.name.decode())
+                for realm in self._server.realms
+            ),
+            reverse=True,
+        )  # fmt: skip
+        shown = [(name, numbers) for *numbers, name in found[:NAMESPACES]]
+        if found[NAMESPACES:]:
+            shown.append(("(others)", [sum(column) for column in zip(*(
+                numbers for *numbers, _ in found[NAMESPACES:]), strict=True)]))  # fmt: skip
+        for at, (name, doc, family) in enumerate(_OF_NAMESPACES):
+            metric = family(f"stratakv_namespace_{name}", doc, labels=["namespace"])
+            for namespace, numbers in shown:
+                metric.add_metric([namespace], numbers[at])
+            yield metric
 
     def _count_hits(self, loads: int) -> int:
         """Hits are not counted where they happen, which would cost every command.

@@ -10,7 +10,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import REDIS_VERSION, __version__, build
@@ -21,6 +21,8 @@ from stratakv.proxy.observe.memory import MemoryUse
 from stratakv.proxy.table.registry import TABLE, Command
 
 if TYPE_CHECKING:
+    from stratakv.encodings.keyspace.database import Database
+    from stratakv.proxy.clients.realms import Realm
     from stratakv.proxy.server import Server
 
 Fields = dict[str, Any]
@@ -29,15 +31,35 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 def report(server: "Server", names: Iterable[str]) -> str:
     """The text of the sections that the names stand for, in a fixed order."""
+    wanted = _meant(names, _GROUPS)
+    return written(
+        (title, fields(server)) for name, (title, fields) in _SECTIONS.items() if name in wanted
+    )
+
+
+def report_of_tenant(server: "Server", realm: "Realm", names: Iterable[str]) -> str:
+    """The same for the clients of a namespace: nothing in it tells of others."""
+    wanted = _meant(names, {group: set(_OF_TENANTS) for group in _GROUPS})
+    return written(
+        (title, fields(server, realm))
+        for name, (title, fields) in _OF_TENANTS.items()
+        if name in wanted
+    )
+
+
+def _meant(names: Iterable[str], groups: Mapping[str, set[str]]) -> set[str]:
     wanted: set[str] = set()
     for name in names:
-        wanted.update(_GROUPS.get(name, {name}))
-    parts = [
-        f"# {title}\r\n" + "".join(f"{key}:{value}\r\n" for key, value in fields(server).items())
-        for name, (title, fields) in _SECTIONS.items()
-        if name in wanted
-    ]
-    return "\r\n".join(parts)
+        wanted.update(groups.get(name, {name}))
+    return wanted
+
+
+def written(sections: Iterable[tuple[str, Fields]]) -> str:
+    """Sections as INFO shows them."""
+    return "\r\n".join(
+        f"# {title}\r\n" + "".join(f"{key}:{value}\r\n" for key, value in fields.items())
+        for title, fields in sections
+    )
 
 
 def human(size: float) -> str:
@@ -109,7 +131,7 @@ def _clients(server: "Server") -> Fields:
 def _memory(server: "Server") -> Fields:
     use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
     lua = server.scripting.memory()
-    cached = sum(database.cached_bytes for database in server.keyspace.databases)
+    cached = sum(database.cached_bytes for database in server.keyspace.opened.values())
     return {
         **_sizes({"used_memory": use.own, "used_memory_rss": use.resident}),
         **_sizes({"used_memory_peak": peak}),
@@ -123,7 +145,7 @@ def _memory(server: "Server") -> Fields:
         **_sizes({"used_memory_lua": lua.eval_states}),
         "used_memory_vm_eval": lua.eval_states,
         "used_memory_scripts_eval": lua.scripts,
-        "number_of_cached_scripts": len(server.scripting.scripts),
+        "number_of_cached_scripts": server.scripting.script_count,
         "number_of_functions": lua.function_count,
         "number_of_libraries": lua.library_count,
         "used_memory_vm_functions": lua.function_states,
@@ -144,7 +166,7 @@ def _memory(server: "Server") -> Fields:
 
 def share_of_dataset(server: "Server", use: MemoryUse) -> float:
     """What share of the memory that clients caused holds keys, in percent."""
-    cached = sum(database.cached_bytes for database in server.keyspace.databases)
+    cached = sum(database.cached_bytes for database in server.keyspace.opened.values())
     return min(100.0, cached / max(use.own - server.memory.startup, cached, 1) * 100)
 
 
@@ -208,9 +230,9 @@ def _stats(server: "Server") -> Fields:
         "client_output_buffer_limit_disconnections": stats.output_limit_disconnections,
         "keyspace_hits": max(0, lookups - missed),
         "keyspace_misses": missed,
-        "pubsub_channels": len(server.pubsub.channels.sessions),
-        "pubsub_patterns": len(server.pubsub.patterns.sessions),
-        "pubsubshard_channels": len(server.pubsub.shard_channels.sessions),
+        "pubsub_channels": len(server.realms.first.pubsub.channels.sessions),
+        "pubsub_patterns": len(server.realms.first.pubsub.patterns.sessions),
+        "pubsubshard_channels": len(server.realms.first.pubsub.shard_channels.sessions),
         **dict.fromkeys(("latest_fork_usec", "total_forks", "migrate_cached_sockets"), 0),
         "slave_expires_tracked_keys": len(server.keyspace.own_times or ()),
         "tracking_total_keys": server.tracking.key_count,
@@ -299,13 +321,29 @@ def _cluster(server: "Server") -> Fields:
 
 
 def _keyspace(server: "Server") -> Fields:
+    return databases_fields(server, server.keyspace.databases)
+
+
+def databases_fields(server: "Server", databases: "Iterable[Database]") -> Fields:
+    """A line for each database that has keys."""
     return {
-        f"db{database.index}": (
+        f"db{database.number}": (
             f"keys={database.live},expires={database.expiring},"
             f"avg_ttl={average_ttl_ms(server.keyspace, database)}"
         )
-        for database in server.keyspace.databases
+        for database in databases
         if database.live
+    }
+
+
+def _namespaces(server: "Server") -> Fields:
+    """A line for each namespace of users."""
+    return {
+        f"namespace_{realm.name.decode()}": (
+            f"keys={server.tenancy.keys_of(realm)},bytes={realm.disk_bytes},"
+            f"clients={realm.clients},operations={realm.operations},refused={realm.refused}"
+        )
+        for realm in server.realms
     }
 
 
@@ -346,8 +384,8 @@ def _cache(server: "Server") -> Fields:
         "rank_directory_limit_bytes": ranks.limit_bytes,
         "rank_directories_built": ranks.built,
         "rank_directories_dropped": ranks.dropped,
-        "meta_cache_entries": sum(len(database.cache) for database in keyspace.databases),
-        "meta_cache_bytes": sum(database.cached_bytes for database in keyspace.databases),
+        "meta_cache_entries": sum(len(database.cache) for database in keyspace.opened.values()),
+        "meta_cache_bytes": sum(database.cached_bytes for database in keyspace.opened.values()),
         "meta_cache_limit_bytes": keyspace.cache.limit_bytes,
         "meta_cache_evictions": keyspace.cache.evictions,
         "row_cache_entries": len(keyspace.store.row_cache),
@@ -363,6 +401,45 @@ def _gc(server: "Server") -> Fields:
         "gc_active_expire": int(server.housekeeper.active_expire),
     }
 
+
+def _tenant_server(server: "Server", realm: "Realm") -> Fields:
+    return {
+        "redis_version": REDIS_VERSION,
+        "stratakv_version": __version__,
+        "redis_mode": "standalone",
+        "arch_bits": 64,
+    }
+
+
+def _tenant_clients(server: "Server", realm: "Realm") -> Fields:
+    return {"connected_clients": realm.clients, "maxclients": realm.quota.clients}
+
+
+def _tenant_namespace(server: "Server", realm: "Realm") -> Fields:
+    quota = realm.quota._asdict()
+    return {
+        "namespace": realm.name.decode(),
+        "namespace_keys": server.tenancy.keys_of(realm),
+        "namespace_bytes": realm.disk_bytes,
+        "namespace_operations": realm.operations,
+        "namespace_refused": realm.refused,
+        **{f"quota_{name}": number for name, number in quota.items()},
+    }
+
+
+def _tenant_keyspace(server: "Server", realm: "Realm") -> Fields:
+    if realm.tenant is None:
+        return {}
+    return databases_fields(server, server.keyspace.databases_of(realm.tenant))
+
+
+_OF_TENANTS: Final[dict[str, tuple[str, Callable[["Server", "Realm"], Fields]]]] = {
+    "server": ("Server", _tenant_server),
+    "clients": ("Clients", _tenant_clients),
+    "cluster": ("Cluster", lambda server, realm: {"cluster_enabled": 0}),
+    "namespace": ("Namespace", _tenant_namespace),
+    "keyspace": ("Keyspace", _tenant_keyspace),
+}
 
 _SECTIONS: Final[dict[str, tuple[str, Callable[["Server"], Fields]]]] = {
     "server": ("Server", _server),
@@ -381,11 +458,12 @@ _SECTIONS: Final[dict[str, tuple[str, Callable[["Server"], Fields]]]] = {
     "cache": ("Cache", _cache),
     "gc": ("GC", _gc),
     "keyspace": ("Keyspace", _keyspace),
+    "namespaces": ("Namespaces", _namespaces),
 }
 
 _ALL: Final = set(_SECTIONS)
 _GROUPS: Final = {
     "all": _ALL,
     "everything": _ALL,
-    "default": _ALL - {"commandstats", "latencystats"},
+    "default": _ALL - {"commandstats", "latencystats", "namespaces"},
 }

@@ -43,6 +43,8 @@ class SlowCall(NamedTuple):
     arguments: list[bytes]
     address: bytes
     name: bytes
+    realm: int
+    """Where its client was; not shown."""
 
 
 class Stats:
@@ -156,6 +158,7 @@ class Stats:
             shown,
             session.connection.address.encode(),
             session.profile.name,
+            session.realm.id,
         )
         self.slow_calls.appendleft(call)
         self._slow_id += 1
@@ -183,7 +186,7 @@ def monitor_line(session: Session, request: Request, source: str = "") -> Status
         b"%.6f [%d %b] %b"
         % (
             time.time(),
-            session.txn.db.index,
+            session.txn.db.number,
             (source or session.connection.address).encode(),
             arguments,
         )

@@ -180,6 +180,7 @@ class DumpLoad:
         self._load.put_in_place({})
         self._server.tracking.all_changed(None)
         server.scripting.forget_libraries()
+        server.tenancy.begin_anew()
         self._feed.move(Position(answer.id, answer.offset, NO_ID, -1, database))
         server.keyspace.commit(done)
 

@@ -155,6 +155,7 @@ class FullSync:
             told=told,
             with_keys=self._replica.wants_keys,
             with_functions=self._replica.wants_functions,
+            with_tenants=self._replica.holds_tenants,
         )
         dump.now_ms, dump.version = self._now_ms, self._version
         return dump.chunks()

@@ -56,7 +56,7 @@ class Handshake:
         await self._tell(b"listening-port", b"%d" % (options.replica_announce_port or port))
         if options.replica_announce_ip:
             await self._tell(b"ip-address", options.replica_announce_ip.encode())
-        await self._tell(b"capa", b"eof", b"capa", b"psync2")
+        await self._tell(b"capa", b"eof", b"capa", b"psync2", b"capa", b"namespaces")
 
     async def _authenticate(self) -> None:
         user = self._options.masteruser or self._address.user

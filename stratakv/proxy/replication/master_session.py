@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from stratakv.clock import Timeless
 from stratakv.encodings.keyspace.keyspace import Effect
-from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.keyspace.txns import Txns
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.session import FROM_MASTER
 from stratakv.proxy.replication.feed import Feed
@@ -100,12 +100,11 @@ class MasterSession:
         self.session = server.make_session(connection)
         connection.stand_for(transport, self.session)
         clock = Timeless()
-        self.session.txns = [Txn(server.keyspace, db) for db in server.keyspace.databases]
-        for txn in self.session.txns:
-            txn.follow(clock)
+        self.session.txns = Txns(server.keyspace, clock=clock)
         server.logins.exempt(self.session)
         self.session.guards |= FROM_MASTER
-        self.session.select(max(0, feed.position.database))
+        database = max(0, feed.position.database)
+        self.session.select(database if server.keyspace.has_database(database) else 0)
         feed.follow(self._applied)
 
     def close(self) -> None:

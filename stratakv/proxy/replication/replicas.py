@@ -37,6 +37,8 @@ class Replica:
         self.ip = ""
         self.takes_mark = False
         """Whether it can read a dump of unknown length, up to a mark."""
+        self.holds_tenants = False
+        """Whether it can have namespaces of users: it is one of our own."""
         self.wants_dump_only = False
         self.wants_keys = self.wants_functions = True
         """What the dump is to have."""
@@ -158,6 +160,12 @@ class Replicas:
         for replica in self.all():
             log.warning("replica %s is cut: %s", replica.name, reason)
             replica.session.connection.abort()
+
+    def unable(self) -> list[Replica]:
+        """Those that cannot have namespaces of users, and follow the stream."""
+        return [
+            one for one in self._known.values() if not (one.holds_tenants or one.wants_dump_only)
+        ]
 
     def acknowledge(self, replica: Replica, offset: int) -> None:
         """A replica says how far it is."""

@@ -175,6 +175,11 @@ class Replication:
     def serve(self, session: Session, id_: bytes, offset: int, *, greets: bool) -> None:
         """A client wants the stream: from an offset of a history on, or after everything."""
         replica = session.replica or Replica(session)
+        tenants = self._server.keyspace.tenants
+        if not (replica.holds_tenants or replica.wants_dump_only):
+            if len(tenants):
+                raise CommandError(errors.REPLICA_WITHOUT_NAMESPACES)
+            id_ = b"?" if tenants.have_been else id_  # the backlog may tell of some
         session.replica = replica
         if not self.feed.is_open:
             self.feed.renew()

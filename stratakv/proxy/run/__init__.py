@@ -6,6 +6,7 @@
     guards         whatever is unusual about the server, a bit each
     demands        what a request would do, before it runs
     rights         what users may not do
+    quotas         what clients of a namespace may no longer write
     turns          one commit for all that happens between two polls
     leased_turns   the same over a store that may lose its rows
     slices         greenlets that work between the turns

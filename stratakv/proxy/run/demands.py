@@ -19,7 +19,7 @@ def writes(session: Session, entry: Command, request: Request) -> bool:
         return entry.is_write
     if "final" in entry.traits:
         return _any_queued(session, writes)
-    declared = session.server.scripting.declared(entry.name, request)
+    declared = session.server.scripting.declared(session, entry.name, request)
     return declared is not None and "no-writes" not in declared
 
 
@@ -29,7 +29,7 @@ def may_write(session: Session, entry: Command, request: Request) -> bool:
         return entry.is_write or "replicates" in entry.traits
     if "final" in entry.traits:
         return _any_queued(session, may_write)
-    declared = session.server.scripting.declared(entry.name, request)
+    declared = session.server.scripting.declared(session, entry.name, request)
     return "replicates" in entry.traits if declared is None else "no-writes" not in declared
 
 
@@ -46,7 +46,7 @@ def needs_master(session: Session, entry: Command, request: Request) -> bool:
         return "stale" not in entry.flags
     if "final" in entry.traits:
         return _any_queued(session, needs_master)
-    declared = session.server.scripting.declared(entry.name, request)
+    declared = session.server.scripting.declared(session, entry.name, request)
     return "stale" not in entry.flags if declared is None else "allow-stale" not in declared
 
 

@@ -164,6 +164,7 @@ class Dispatcher:
                 if session.guards:
                     allowed = rights.allowed(session, entry, requests, number)
                     served = entry.streak(session, allowed, 0)
+                    session.realm.operations += max(0, served - 1)
                 else:
                     served = entry.streak(session, requests, number)
             if served:

@@ -196,6 +196,8 @@ class Guards:
         lines, session.shown = session.shown, []
         for monitor in self._monitors:
             for line in lines:
+                if not monitor.realm.sees(session):
+                    continue
                 if monitor is not session:
                     monitor.push(line)
                 else:  # its own commands too, behind their replies

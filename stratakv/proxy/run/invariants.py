@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace import invariants
+from stratakv.proxy.clients.session import FROM_MASTER
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -45,15 +46,15 @@ class Invariants:
                 self._check_owners,
                 self._check_waiting,
                 server.logins.check_invariants,
+                self._check_realms,
             ),
         )
 
     def _check_keyspace(self) -> None:
         server = self._server
-        invariants.check_txns(server.txns)
-        for session in server.sessions.values():
-            if session.txns is not server.txns:
-                invariants.check_txns(session.txns)
+        known = {id(session.txns): session.txns for session in server.sessions.values()}
+        for txns in (server.realms.first.txns, *known.values()):
+            invariants.check_txns(txns)
         self._turns += 1
         if not self._turns % READING_EVERY:
             server.store.check_invariants()
@@ -62,6 +63,10 @@ class Invariants:
                 is_idle=not server.slices.running,
                 is_draining=server.housekeeper.reclaimer.is_draining,
             )
+
+    def _check_realms(self) -> None:
+        server = self._server
+        server.realms.check_invariants(list(server.sessions.values()), obeys=FROM_MASTER)
 
     def _check_owners(self) -> None:
         server = self._server

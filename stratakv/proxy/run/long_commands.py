@@ -195,7 +195,7 @@ class LongCommand:
             value = self._dispatcher.running.run(session, self.entry, self.request, work=work)
         finally:
             session.renew = None
-            session.txn = session.txns[session.txn.db.index]
+            session.txn = session.txns.at(session.txn.db.index)
         # Others need not wait until the client has read its reply.
         self._dispatcher.long_commands.unlock(self)
         if session.guards & MUTED:

@@ -9,10 +9,19 @@ from typing import Final
 
 from stratakv import errors
 from stratakv.errors import CommandError
-from stratakv.proxy.access.checking import AUTH, CHANNEL, COMMAND, KEY, Denial, check
+from stratakv.proxy.access.checking import (
+    AUTH,
+    CHANNEL,
+    COMMAND,
+    KEY,
+    TENANT,
+    Denial,
+    check,
+)
 from stratakv.proxy.access.denials import LUA, MULTI, TOP_LEVEL, Entry
 from stratakv.proxy.clients.session import RESTRICTED, Session
 from stratakv.proxy.observe.client_lines import client_line
+from stratakv.proxy.run import quotas
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.requests import Request
 
@@ -22,22 +31,26 @@ _IN_EXEC: Final = {
     COMMAND: b"no permission to execute the command or subcommand",
     KEY: b"no permission to touch the specified keys",
     CHANNEL: b"no permission to access one of the channels used as arguments",
+    TENANT: b"no permission to execute the command or subcommand",
 }
 _IN_SCRIPT: Final = {
     COMMAND: b"can't run this command or subcommand",
     KEY: b"can't access at least one of the keys mentioned in the command arguments",
     CHANNEL: b"can't publish to the channel mentioned in the command",
+    TENANT: b"can't run this command or subcommand",
 }
 
 
 def refusal(session: Session, entry: Command, request: Request) -> CommandError | None:
     """Why a client may not send a request. Requires: it is restricted."""
     if check(session.user, entry, request) is None:
-        return None
+        return quotas.refusal(session, entry, request) if session.realm.id else None
     denial = _denied(session, entry, request, TOP_LEVEL if session.transaction is None else MULTI)
     assert denial is not None
     if denial.reason == COMMAND:
         return errors.no_permission(entry.name)
+    if denial.reason == TENANT:
+        return errors.not_for_tenants(entry.name)
     is_key = denial.reason == KEY
     return CommandError(
         errors.NO_PERMISSION_FOR_KEYS if is_key else errors.NO_PERMISSION_FOR_CHANNELS
@@ -51,6 +64,8 @@ def allowed(session: Session, entry: Command, requests: list[Request], first: in
     Of the others nothing is noted: each is looked at once more when it is its turn.
     """
     verdict = session.user.verdicts[entry]
+    if entry.is_write and session.realm.limits_writes:
+        return requests[first : first + 1]
     if verdict.is_free:
         return requests[first:]
     at, matches = verdict.key_at, verdict.matches
@@ -69,7 +84,7 @@ def refusal_in_exec(session: Session, entry: Command, request: Request) -> Comma
     """Why a queued command may no longer run."""
     denial = _denied(session, entry, request, MULTI)
     if denial is None:
-        return None
+        return quotas.refusal(session, entry, request) if session.realm.id else None
     return CommandError(errors.NO_LONGER_ALLOWED % _IN_EXEC[denial.reason])
 
 
@@ -77,7 +92,7 @@ def refusal_in_script(session: Session, entry: Command, request: Request) -> Com
     """Why a script may not call a command for its user."""
     denial = _denied(session, entry, request, LUA)
     if denial is None:
-        return None
+        return quotas.refusal(session, entry, request) if session.realm.id else None
     return CommandError(errors.SCRIPT_NO_PERMISSION % _IN_SCRIPT[denial.reason])
 
 
@@ -86,7 +101,8 @@ def _denied(session: Session, entry: Command, request: Request, context: bytes) 
         return None
     denial = check(session.user, entry, request)
     if denial is not None:
-        what = entry.name.encode() if denial.reason == COMMAND else request[denial.at]
+        is_whole = denial.reason in (COMMAND, TENANT)
+        what = entry.name.encode() if is_whole else request[denial.at]
         _note(session, Entry(denial.reason, context, what, session.user.name))
     return denial
 

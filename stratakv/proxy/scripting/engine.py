@@ -2,12 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import Txn
+from stratakv.encodings.layout.rows import TENANT_BITS
 from stratakv.encodings.rdb import function_libraries as stored
 from stratakv.errors import CommandError
 from stratakv.proxy.run.guards import READ_ONLY
@@ -55,43 +56,64 @@ class Memory:
     function_count: int
 
 
+class Known:
+    """The scripts and functions that the clients of one namespace know, or those of none."""
+
+    def __init__(self) -> None:
+        self.scripts: dict[bytes, Script] = {}
+        self.by_code: dict[bytes, Script] = {}
+        self.libraries: Libraries | None = None
+        """None until they are asked for, and read from the store."""
+
+
 class Scripting:
     """Runs scripts and functions, one Lua state for each that runs at the same time."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self.scripts: dict[bytes, Script] = {}
-        self._by_code: dict[bytes, Script] = {}
+        self._known: dict[int, Known] = {}
         self.running: list[Run] = []
         self.allows_all = False
         """DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them."""
         self._idle: dict[str, list[Lua]] = {"eval": [], "function": []}
         self._states: set[Lua] = set()
         """All that exist, at work or idle."""
-        self._libraries: Libraries | None = None
 
-    def declared(self, command: str, request: Request) -> frozenset[str] | None:
+    def _known_to(self, session: "Session") -> Known:
+        """What a client knows: by the database that it is in, for a master is everybody."""
+        tenant = session.txn.db.index >> TENANT_BITS
+        known = self._known.get(tenant)
+        if known is None:
+            known = self._known[tenant] = Known()
+        return known
+
+    def scripts(self, session: "Session") -> dict[bytes, Script]:
+        """The scripts that a client knows, by their digests."""
+        return self._known_to(session).scripts
+
+    def declared(self, session: "Session", command: str, request: Request) -> frozenset[str] | None:
         """The flags of the script or function that is called; None if it has declared nothing,
         or is not known."""
-        called = request[1]
+        called, known = request[1], self._known_to(session)
         if command.startswith("fcall"):
-            function = self.libraries.find(called)
+            function = self.libraries(session).find(called)
             return None if function is None else function.flags
         if command.startswith("evalsha"):
-            script = self.scripts.get(called.lower())
+            script = known.scripts.get(called.lower())
         else:
-            script = self._by_code.get(called)
+            script = known.by_code.get(called)
             if script is None:
                 return declared_flags(called)
         return script.shebang.flags if script is not None and script.shebang.declared else None
 
     # scripts
 
-    def load(self, code: bytes) -> Script:
+    def load(self, session: "Session", code: bytes) -> Script:
         """Know a script from now on; raises if it does not compile."""
-        known = self._by_code.get(code)
-        if known is not None:
-            return known
+        known = self._known_to(session)
+        found = known.by_code.get(code)
+        if found is not None:
+            return found
         digest = hashlib.sha1(code).hexdigest().encode()
         script = Script(digest, code, script_shebang(code))
         lua = self._acquire("eval")
@@ -105,13 +127,14 @@ class Scripting:
             self._drop(lua)
             raise CommandError(errors.SCRIPT_OUT_OF_MEMORY) from None
         self._release(lua)
-        self.scripts[digest] = self._by_code[code] = script
+        known.scripts[digest] = known.by_code[code] = script
         return script
 
-    def flush(self) -> None:
+    def flush(self, session: "Session") -> None:
         """SCRIPT FLUSH."""
-        self.scripts.clear()
-        self._by_code.clear()
+        known = self._known_to(session)
+        known.scripts.clear()
+        known.by_code.clear()
         for lua in self._idle["eval"]:
             self._drop(lua)
         self._idle["eval"].clear()
@@ -162,20 +185,26 @@ class Scripting:
 
     # functions
 
-    @property
-    def libraries(self) -> Libraries:
-        """The libraries; those of the store are loaded when they are first asked for."""
-        if self._libraries is None:
-            self._libraries = Libraries()
-            for code in stored.every(self._server.store):
-                self._libraries.add(self.read_library(None, code))
-        return self._libraries
+    def libraries(self, session: "Session") -> Libraries:
+        """A client's libraries; those of the store are loaded when they are first asked for."""
+        known = self._known_to(session)
+        if known.libraries is None:
+            known.libraries = Libraries()
+            tenant = session.txn.db.index >> TENANT_BITS
+            for code in stored.every(self._server.store, tenant):
+                known.libraries.add(self.read_library(None, code))
+        return known.libraries
 
     def forget_libraries(self) -> None:
         """Those of the store have changed as a whole: they are loaded again when they are asked."""
-        if self._libraries is not None:
-            self._libraries.clear()
-            self._libraries = None
+        for known in self._known.values():
+            if known.libraries is not None:
+                known.libraries.clear()
+                known.libraries = None
+
+    def forget_tenant(self, tenant: int) -> None:
+        """A tenant is gone: nobody knows what it knew."""
+        self._known.pop(tenant, None)
 
     def call(
         self,
@@ -191,11 +220,11 @@ class Scripting:
         self._check_flags(session, function.flags, read_only)
         run = Run(session, function.name, read_only=writes_nothing, kind="function")
         return self._execute(
-            run, lambda lua: lua.call(run, self._callback(lua, function), keys, args)
+            run, lambda lua: lua.call(run, self._callback(lua, session, function), keys, args)
         )
 
-    def _callback(self, lua: Lua, function: Function) -> Any:
-        library = self.libraries.by_name[function.library]
+    def _callback(self, lua: Lua, session: "Session", function: Function) -> Any:
+        library = self.libraries(session).by_name[function.library]
         loaded = lua.callbacks.get(library.name)
         if loaded is None or loaded[0] is not library:
             callbacks = {
@@ -308,11 +337,16 @@ class Scripting:
                 return entry, run.request
         return None
 
-    def kill(self, kind: str) -> None:
+    def running_for(self, session: "Session") -> list[Run]:
+        """What runs, as far as a client may know of it."""
+        return [run for run in self.running if session.realm.sees(run.session)]
+
+    def kill(self, session: "Session", kind: str) -> None:
         """End the scripts of a kind that run; raises where there are none, or they have written."""
-        if not self.running:
+        running = self.running_for(session)
+        if not running:
             raise CommandError(errors.NO_SCRIPT_RUNS)
-        mine = [run for run in self.running if run.kind == kind]
+        mine = [run for run in running if run.kind == kind]
         if not mine:
             raise CommandError(errors.BUSY_FUNCTION if kind == "eval" else errors.BUSY_SCRIPT)
         killable = [run for run in mine if not run.wrote]
@@ -350,16 +384,25 @@ class Scripting:
         used = {"eval": 0, "function": 0}
         for lua in self._states:
             used[lua.kind] += lua.memory_used
-        known = self._libraries or Libraries()
-        libraries = known.by_name.values()
+        loaded = [known.libraries for known in self._known.values() if known.libraries]
+        libraries = [library for found in loaded for library in found.by_name.values()]
         return Memory(
             used["eval"],
             used["function"],
-            sum(len(digest) + len(script.code) for digest, script in self.scripts.items()),
+            sum(len(script.digest) + len(script.code) for script in self._every_script()),
             sum(len(library.name) + len(library.code) for library in libraries),
             len(libraries),
-            known.function_count,
+            sum(found.function_count for found in loaded),
         )
+
+    @property
+    def script_count(self) -> int:
+        """How many scripts are known, to whomever."""
+        return sum(1 for _ in self._every_script())
+
+    def _every_script(self) -> Iterator[Script]:
+        for known in self._known.values():
+            yield from known.scripts.values()
 
 
 def _described(library: bytes, found: list[Registered]) -> dict[bytes, Function]:

@@ -67,6 +67,7 @@ class Command:
         constant: bytes | None = None,
         streak: Streak | None = None,
         effect: EffectFinder | None = None,
+        tenants: str = "",
     ) -> None:
         words = syntax.split()
         depth = 2 if _names_subcommand(words) else 1
@@ -79,7 +80,8 @@ class Command:
         """Facts that COMMAND does not tell: `immediate` runs inside MULTI instead of being queued,
         `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
         `script` does what a script or function declares, `subscriber` is for subscribed clients
-        too, `replicates` may write though it is no write command."""
+        too, `replicates` may write though it is no write command, `elsewhere` may make its key in
+        another database."""
         self.is_immediate = "immediate" in self.traits
         self.is_vicarious = not self.traits.isdisjoint(("final", "script"))
         """Whether what it does is what others do: a script, or the commands of a transaction."""
@@ -111,6 +113,8 @@ class Command:
         """Which arguments name channels of others: the `first`, all are `names`, or `patterns`."""
         self.takes_session = _first_parameter(handler) == "session"
         self.is_write = "write" in self.flags
+        self.serves_tenants = self._decide_on_tenants(tenants)
+        """Whether it is for users who are bound to a namespace."""
         self.only_reads = "readonly" in self.flags and not self.takes_session
         """Whether it does nothing but read keys."""
         self.touches_keys = self.keys[0] > 0 or self.key_finder is not None
@@ -133,6 +137,16 @@ class Command:
         self.min_args = abs(self.arity)
         self.max_args = self.arity if self.arity > 0 else 1 << 30
         self.reset_stats()
+
+    def _decide_on_tenants(self, said: str) -> bool:
+        """A command is `own` if all that it shows or changes is the namespace's own, or nobody's.
+        One over a Txn is, unless it is said to be `barred`; one for administrators is not."""
+        assert said in ("", "own", "barred"), self.name
+        self.has_tenancy = bool(said) or not self.takes_session or "admin" in self.flags
+        """Whether that is decided; a test asks."""
+        if said:
+            return said == "own"
+        return not self.takes_session and "admin" not in self.flags
 
     def _derive_key_specs(self, words: list[str], flags: str, notes: str) -> tuple[KeySpec, ...]:
         """What follows from the positions of the keys and from whether the command writes."""
@@ -233,6 +247,8 @@ class CommandGroup:
         `categories` (ACL) from the flags, which add theirs to the named ones, and the group;
         `key_flags` from `write` ("RW access update") or its absence ("RO access"), for all keys,
         or with a comma for the first and for the others;
+        `tenants` for commands on the connection or the server, unless they are `admin`: whether
+        users who are bound to a namespace may have them (see `_decide_on_tenants`);
         `key_specs` from the positions and `key_flags`; `key_uses` where those cannot tell, and
         then the `key_finder` follows from it.
         """
