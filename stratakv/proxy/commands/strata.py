@@ -20,6 +20,9 @@ from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status
 _GROUP = CommandGroup("server")
 command, container = _GROUP.command, _GROUP.container
 
+HOT_KEYS = 20
+MOST_HOT_KEYS = 1000
+
 container("STRATA", since="7.0.0")
 
 
@@ -91,6 +94,23 @@ def strata_progress(session: Session) -> Reply:
     """Say how far the last STRATA REENCODE is."""
     job = session.server.reencoding
     return {b"running": 0} if job is None else dict(job.progress())
+
+
+@command("STRATA HOTKEYS [count]", "admin noscript loading stale", since="7.0.0")
+def strata_hotkeys(session: Session, *arguments: bytes) -> Reply:
+    """Sample which keys requests name most, for half a minute on, and return those met so far."""
+    if len(arguments) > 1:
+        raise errors.wrong_subcommand("STRATA", session.request[1])
+    count = integer(arguments[0]) if arguments else HOT_KEYS
+    if not 0 < count <= MOST_HOT_KEYS:
+        raise CommandError(errors.OUT_OF_RANGE)
+    hot = session.server.dispatcher.guards.hot_keys
+    hot.ask()
+    return {
+        b"seconds": hot.seconds(),
+        b"requests": hot.requests,
+        b"keys": [list(one) for one in hot.most_used(count)],
+    }
 
 
 @command("STRATA ADOPT", "admin noscript", since="7.0.0")

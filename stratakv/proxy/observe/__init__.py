@@ -3,6 +3,7 @@
     stats       the counters
     client_lines  a client in a line
     latency     the slowest moments
+    hotkeys     the keys that are used most
     memory      own and mapped memory
     info        INFO
     tier_info   INFO's section Cache

@@ -46,6 +46,7 @@ from stratakv.proxy.run.guards import (
     PAUSED,
     READ_ONLY,
     READY,
+    SAMPLED,
     TRACKED,
     WATCHED,
     Guards,
@@ -331,6 +332,8 @@ class Dispatcher:
         if failure is not None:
             self.reject(session, entry, failure)
             return False
+        if guards & SAMPLED and entry.touches_keys:
+            self.guards.hot_keys.see(session.txn.db.index, entry.find_keys(request))
         if is_queued(session, entry):
             self._queue(session, entry, request)
             return False

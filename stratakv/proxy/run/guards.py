@@ -12,6 +12,7 @@ from typing import Final
 from stratakv import errors
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import FROM_MASTER, Session
+from stratakv.proxy.observe.hotkeys import HotKeys
 from stratakv.proxy.observe.stats import monitor_line
 from stratakv.proxy.run.demands import may_write
 from stratakv.proxy.table.registry import Command
@@ -33,6 +34,8 @@ LONELY: Final = 64
 """There are fewer replicas than writes need (min-replicas-to-write)."""
 TRACKED: Final = 128
 """A client is to be told of changes of keys."""
+SAMPLED: Final = 256
+"""A window of STRATA HOTKEYS is open."""
 
 
 class Guards:
@@ -57,6 +60,7 @@ class Guards:
         self.author: Session | None = None
         """The client whose command runs, while somebody is told of changes; None if the server
         itself is at work."""
+        self.hot_keys = HotKeys(loop, self.sample)
         self._monitors: list[Session] = []
         self._paused: list[Session] = []
         self._paused_until = 0.0
@@ -189,6 +193,10 @@ class Guards:
             self._monitors.remove(session)
         if not self._monitors:
             self.bits &= ~WATCHED
+
+    def sample(self, is_open: bool) -> None:
+        """Whether requests are shown to the sampling of keys from now on."""
+        self.bits = self.bits | SAMPLED if is_open else self.bits & ~SAMPLED
 
     def show(self, session: Session, entry: Command, request: Request) -> None:
         """Show a command to all monitors, and those that it has run as a unit."""
