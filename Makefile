@@ -22,7 +22,7 @@ INSTALLED := $(VENV)/.installed$(STRATAKV_COMPILE)
 
 .DEFAULT_GOAL := check
 .PHONY: check run console test test-quick test-all test-applications test-full test-hbase coverage
-.PHONY: lint types format docs examples bench bench-check messages wheel image clean
+.PHONY: lint types format docs examples screenshots bench bench-check messages wheel image clean
 .PHONY: run-plain test-plain bench-plain
 
 check: lint types test
@@ -102,6 +102,10 @@ docs: $(DEV)/.installed
 messages:
 	@$(PREPARE) python build/protoc grpcio-tools==1.85.1
 	build/protoc/bin/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. stratakv/storage/hbase/messages.proto
+
+# The pictures of docs/console.md.
+screenshots: $(DEV)/.installed-test chromium
+	$(BIN)/python -m tests.console.screenshots
 
 bench: $(INSTALLED) $(DEV)/.installed-bench redis-server
 	$(USERS) $(BIN)/python -m benchmarks --suite short

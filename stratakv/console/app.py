@@ -11,7 +11,22 @@ from aiohttp import web
 from stratakv.console import gate
 from stratakv.console.client import Client, Login
 from stratakv.console.frame import CONSOLE, Console
-from stratakv.console.pages import access, editing, key, keys, overview
+from stratakv.console.pages import (
+    access,
+    channels,
+    clients,
+    editing,
+    key,
+    keys,
+    large,
+    overview,
+    prompt,
+    rows,
+    slow,
+)
+from stratakv.console.pages import (
+    settings as settings_page,
+)
 from stratakv.console.recorder import Recorder
 from stratakv.console.sessions import Sessions, Tries
 from stratakv.console.settings import Settings
@@ -19,6 +34,10 @@ from stratakv.console.settings import Settings
 STATIC: Final = Path(__file__).with_name("static")
 SENT_BYTES: Final = 16 << 20
 SWEEP_SECONDS: Final = 60.0
+PAGES: Final = (
+    access, overview, keys, key, editing, rows, large, slow, clients, channels, settings_page,
+    prompt,
+)  # fmt: skip
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -33,7 +52,7 @@ def make(settings: Settings) -> web.Application:
     app[CONSOLE] = Console(settings, Sessions(), Tries(), Recorder(own, settings.metrics_url))
     app.on_response_prepare.append(gate.set_headers)
     app.cleanup_ctx.append(_work_beside)
-    for module in (access, overview, keys, key, editing):
+    for module in PAGES:
         app.add_routes(module.ROUTES)
     app.router.add_get("/static/{name}", _static)
     return app

@@ -29,6 +29,22 @@ SESSION: Final = "session"
 PAGES: Final = (
     ("/", "Overview", "M3 13h4l3-8 4 14 3-6h4"),
     ("/keys", "Keys", "M4 6h16M4 12h16M4 18h10"),
+    ("/large", "Large and hot", "M4 4h9v9H4zM15 4h5v5h-5zM15 11h5v9h-5zM4 15h9v5H4z"),
+    ("/slow", "Slow and latency", "M12 7v5l3 3M12 3a9 9 0 1 0 .01 0"),
+    (
+        "/clients",
+        "Clients",
+        "M8 11a3 3 0 1 0-.01 0M3 19c0-3 2-5 5-5s5 2 5 5"
+        "M16 12a2.5 2.5 0 1 0-.01 0M16 14c3 0 5 2 5 4",
+    ),
+    (
+        "/channels",
+        "Pub/sub",
+        "M12 13a1 1 0 1 0-.01 0M8 16a5.5 5.5 0 0 1 0-8M16 8a5.5 5.5 0 0 1 0 8"
+        "M5 19a10 10 0 0 1 0-14M19 5a10 10 0 0 1 0 14",
+    ),
+    ("/settings", "Configuration", "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4"),
+    ("/prompt", "Prompt", "M5 7l5 5-5 5M12 18h7"),
 )
 """Each page with the lines of its sign."""
 NEXT_THEME: Final = {"": "dark", "dark": "light", "light": ""}
@@ -233,8 +249,8 @@ def meter(share: float, label: str = "") -> Markup:
     """A bar that is filled to a share."""
     width = max(0.0, min(1.0, share)) * 100
     bar = [
-        el("rect", width=100, height=6, rx=3, class_="rest"),
-        el("rect", width=f"{width:.2f}", height=6, rx=3, class_="done"),
+        el("rect", width=100, height=6, class_="rest"),
+        el("rect", width=f"{width:.2f}", height=6, class_="done"),
     ]
     return el(
         "svg",

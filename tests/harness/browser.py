@@ -75,6 +75,24 @@ class Browser:
         """Click the middle of an element as a mouse would; it must exist and be visible."""
         self._send("POST", f"/element/{self._find(selector)}/click", {})
 
+    def type(self, selector: str, text: str) -> None:
+        """Type into a field, in place of what stands there."""
+        element = self._find(selector)
+        self._send("POST", f"/element/{element}/clear", {})
+        self._send("POST", f"/element/{element}/value", {"text": text})
+
+    def choose(self, selector: str, value: str) -> None:
+        """Choose one of a list by its value."""
+        self.click(f"{selector} option[value='{value}']")
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window."""
+        self._send("POST", "/window/rect", {"width": width, "height": height})
+
+    def forget_cookies(self) -> None:
+        """As a browser that was never at this site."""
+        self._send("DELETE", "/cookie")
+
     def hover(self, selector: str) -> None:
         """Move the mouse to the middle of an element."""
         origin = {_ELEMENT: self._find(selector)}

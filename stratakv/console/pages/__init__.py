@@ -8,4 +8,11 @@
     string_value  a string
     collection_value  a page of the elements of anything else
     editing     what changes a key
+    rows        how a key is stored
+    large       what is large, and what is used most
+    slow        the slow log and the latency monitor
+    clients     who is connected
+    channels    what is published
+    settings    the options of the server
+    prompt      any command
 """

@@ -63,6 +63,8 @@
       this.span = span;
       this.rows = this.names.map((name, at) => ({ label: this.labels[at], at, values: data.series[name] }))
         .filter((row) => row.values && (!this.stacked || row.values.some((v) => v > 0)));
+      // Colours in a row, since most families are not there.
+      if (this.stacked) this.rows.forEach((row, number) => { row.at = number; });
       this.draw();
     }
 
