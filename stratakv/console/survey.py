@@ -15,7 +15,7 @@ from stratakv.console.client import Client
 from stratakv.console.replies import Away, Failure, Refused
 from stratakv.console.walks import SEPARATOR, SIZES
 
-STEP: Final = 200
+STEP: Final = 50
 SAMPLES: Final = 5
 REST: Final = 2.0
 """How long it rests, in times of its work."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import msgpack
 import pytest
@@ -235,3 +236,24 @@ def test_a_key_that_is_gone_or_no_key_says_so(client: redis.Redis, visitor: Visi
     assert visitor.get("/key", key="\\q").status == 400
     client.rpush("l", "a")
     assert visitor.get("/key", key="l", at="x").status == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/key?db=x",
+        "/key?db=-1",
+        "/keys?db=\u0663x",
+        "/api/overview?range=x",
+        "/api/overview?after=x",
+    ],
+)
+def test_an_address_that_cannot_be_is_told_so(visitor: Visitor, path: str) -> None:
+    assert visitor.get(quote(path, safe="/?=&")).status == 400
+
+
+def test_a_form_without_its_fields_breaks_nothing(client: redis.Redis, visitor: Visitor) -> None:
+    client.set("k", "v")
+    for path in ("/key/set", "/key/put", "/key/add", "/key/drop", "/key/rename", "/key/expire"):
+        for fields in ({}, {"key": "k", "sure": "yes"}, {"key": "\\q"}, {"db": "x"}):
+            assert visitor.post(path, fields).status in (200, 303, 400), path

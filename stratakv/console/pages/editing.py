@@ -133,7 +133,9 @@ async def drop(session: Session, place: Place, fields: Fields) -> str:
 
 async def rename(session: Session, place: Place, fields: Fields) -> str:
     """Another name, that no key has yet."""
-    if not await _change(session, place, "RENAMENX", place.key, forms.parse_escaped(fields["to"])):
+    if not await _change(
+        session, place, "RENAMENX", place.key, forms.parse_escaped(fields.get("to", ""))
+    ):
         raise Refused("there is a key of that name")
     return "Renamed."
 

@@ -177,6 +177,8 @@ async def data(request: web.Request) -> web.Response:
     if not isinstance(reply, bytes):
         raise Refused(str(reply))
     (may_time,) = await session.peer.allows(session.client, ("LATENCY", "HISTOGRAM"))
+    if chosen not in RANGES:
+        raise ValueError(f"range: one of {', '.join(RANGES)}")
     columns = recorder.rings[chosen].columns(float(after))
     if not may_time:
         columns["series"] = {

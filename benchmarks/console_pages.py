@@ -1,0 +1,159 @@
+"""How fast the console's pages are over a large store, and what another client feels meanwhile.
+
+    python -m benchmarks.console_pages [--keys N] [--fields N] [--rounds N]
+
+A server with so many keys and a hash of so many fields, a console, a visitor who clicks through all
+pages, and PINGs every five milliseconds by somebody else, with the clicks and without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from statistics import median
+from urllib.parse import urlencode
+
+from benchmarks.pinger import Pinger
+from benchmarks.servers import Server, running, stratakv
+
+BATCH = 1000
+PING_MS = 5.0
+PAGE_SECONDS = 1.0
+PING_LIMIT_MS = 20.0
+PAGES = {
+    "overview": "/",
+    "its samples": "/api/overview",
+    "keys": "/keys",
+    "more keys": "/keys?more=1",
+    "keys by pattern": "/keys?match=key:12345*",
+    "a string": "/key?key=key:12345",
+    "the hash": "/key?key=hash",
+    "a page of it": "/key?key=hash&find=field:777777",
+    "layout": "/rows?key=hash",
+    "large and hot": "/large",
+    "slow": "/slow",
+    "clients": "/clients",
+    "channels": "/channels",
+    "settings": "/settings",
+    "prompt": "/prompt",
+    "commands": "/api/commands",
+}
+
+
+def fill(server: Server, keys: int, fields: int) -> None:
+    """Strings of 100 bytes, and the fields of one hash."""
+    with server.client() as client:
+        for start in range(0, keys, BATCH):
+            names = range(start, min(keys, start + BATCH))
+            client.call("MSET", *[word for n in names for word in (f"key:{n}", "x" * 100)])
+        for start in range(0, fields, BATCH):
+            names = range(start, min(fields, start + BATCH))
+            pairs = [word for n in names for word in (f"field:{n}", f"value {n}")]
+            client.call("HSET", "hash", *pairs)
+
+
+class Visitor:
+    """Somebody who is logged in."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._cookie = ""
+        self.token = ""
+
+    def log_in(self) -> None:
+        """As the default user."""
+        _, headers, _ = self._send("POST", "/login", urlencode({"user": "", "password": ""}))
+        self._cookie = headers["set-cookie"].partition(";")[0]
+        found = re.search(r'data-token="([^"]+)"', self._send("GET", "/keys")[2])
+        assert found is not None
+        self.token = found[1]
+
+    def start_survey(self) -> None:
+        """The walk over all keys, which goes on beside the clicks."""
+        self._send("POST", "/large/start", urlencode({"token": self.token, "db": "0"}))
+
+    def get(self, path: str) -> float:
+        """The seconds until the page is there."""
+        started = time.perf_counter()
+        status, _, body = self._send("GET", path)
+        assert status == 200, (path, status, body[:200])
+        return time.perf_counter() - started
+
+    def _send(self, method: str, path: str, body: str = "") -> tuple[int, dict[str, str], str]:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=120)
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        origin = {"Origin": f"http://127.0.0.1:{self._port}"}
+        cookie = {"Cookie": self._cookie} if self._cookie else {}
+        try:
+            connection.request(method, path, body or None, {**headers, **origin, **cookie})
+            answer = connection.getresponse()
+            told = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, told, answer.read().decode()
+        finally:
+            connection.close()
+
+
+@contextmanager
+def console(server: Server) -> Iterator[int]:
+    """A console over a server: its port."""
+    url = f"redis://127.0.0.1:{server.port}"
+    argv = [sys.executable, "-m", "stratakv", "console", "--port", "0", "--url", url]
+    with tempfile.TemporaryFile() as errors:
+        started = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            assert started.stdout is not None
+            line = started.stdout.readline()
+            yield int(line.rstrip().rstrip("/").rpartition(":")[2])
+        finally:
+            started.terminate()
+            started.wait(30)
+
+
+def click(visitor: Visitor, rounds: int) -> dict[str, list[float]]:
+    """The seconds of each page, round by round."""
+    took: dict[str, list[float]] = {name: [] for name in PAGES}
+    for _ in range(rounds):
+        for name, path in PAGES.items():
+            took[name].append(visitor.get(path))
+    return took
+
+
+def main() -> int:
+    """Print the times; 1 if a page usually takes more than a second, or PING at p99 over 20 ms."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--fields", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    chosen = parser.parse_args()
+    with running([stratakv()]) as (server,):
+        fill(server, chosen.keys, chosen.fields)
+        print(f"{chosen.keys:,} keys, a hash of {chosen.fields:,} fields", flush=True)
+        with console(server) as port:
+            visitor = Visitor(port)
+            visitor.log_in()
+            with Pinger("127.0.0.1", server.port, PING_MS) as quiet:
+                time.sleep(10)
+            with Pinger("127.0.0.1", server.port, PING_MS) as clicked:
+                took = click(visitor, chosen.rounds)
+            visitor.start_survey()
+            with Pinger("127.0.0.1", server.port, PING_MS) as surveyed:
+                click(visitor, chosen.rounds)
+    for name, seconds in took.items():
+        shown = f"median {median(seconds) * 1000:7.1f} ms, worst {max(seconds) * 1000:7.1f} ms"
+        print(f"{name:16} {shown}")
+    for name, pinger in (("nobody", quiet), ("clicks", clicked), ("and a survey", surveyed)):
+        told = ", ".join(f"{key} {value:g}" for key, value in pinger.result.items())
+        print(f"PING, {name:12} {told}")
+    slowest = max(median(seconds) for seconds in took.values())
+    return int(slowest > PAGE_SECONDS or clicked.result["p99_ms"] > PING_LIMIT_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
