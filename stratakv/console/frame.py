@@ -8,7 +8,7 @@ from aiohttp import web
 
 from stratakv.console.client import place_of
 from stratakv.console.forms import parse_escaped
-from stratakv.console.markup import Markup, Node, el, join
+from stratakv.console.markup import Markup, Node, el
 from stratakv.console.recorder import Recorder
 from stratakv.console.sessions import Session, Sessions, Tries
 from stratakv.console.settings import Settings
@@ -189,6 +189,13 @@ def field(label: str, *control: Node) -> Markup:
     return el("label", el("span", label), control, class_="field")
 
 
+def finder(action: str, looked_for: str, hint: str) -> Markup:
+    """A form that narrows a page down to what holds a word."""
+    control = el("input", name="find", value=looked_for, placeholder=hint, spellcheck="false")
+    button = el("button", "Find")
+    return el("form", field("Find", control), button, method="get", action=action, class_="finder")
+
+
 def choices(name: str, options: dict[str, str], chosen: str) -> Markup:
     """One of some values."""
     return el(
@@ -290,8 +297,3 @@ def number(request: web.Request, name: str, usual: int = 0, most: int = 2**63 - 
 def raw(request: web.Request, name: str) -> bytes:
     """A parameter that stands for bytes."""
     return parse_escaped(request.query.get(name, ""))
-
-
-def text_of(nodes: Node) -> str:
-    """For pages that are parts of others."""
-    return str(join(nodes))

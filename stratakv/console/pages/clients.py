@@ -5,7 +5,7 @@ from typing import Final
 from aiohttp import web
 
 from stratakv.console import forms
-from stratakv.console.frame import card, field, form, hidden, page, session_of, table
+from stratakv.console.frame import card, finder, form, hidden, page, session_of, table
 from stratakv.console.gate import needs_writes
 from stratakv.console.markup import Node, el
 from stratakv.console.pages.key_facts import may
@@ -41,29 +41,14 @@ async def show(request: web.Request) -> web.Response:
         "Memory",
         "",
     ]
-    finder = el(
-        "form",
-        field(
-            "Find",
-            el(
-                "input",
-                name="find",
-                value=looked_for,
-                placeholder="a part of the line: user=, cmd=, an address",
-            ),
-        ),
-        el("button", "Find"),
-        method="get",
-        action="/clients",
-        class_="finder",
-    )
+    narrow = finder("/clients", looked_for, "a part of the line: user=, cmd=, an address")
     more = (
         el("p", f"and {len(lines) - SHOWN:,} more", class_="hint") if len(lines) > SHOWN else None
     )
     return page(
         request,
         "Clients",
-        card(f"{len(lines):,} clients", finder, table(heads, rows, "clients stacked"), more),
+        card(f"{len(lines):,} clients", narrow, table(heads, rows, "clients stacked"), more),
     )
 
 

@@ -112,12 +112,7 @@ def head(request: web.Request, key: Key, path: str, session: Session) -> Markup:
         ("Type", type_badge(key.type)),
         (size.capitalize(), f"{key.count:,}"),
         ("Takes", "?" if key.size is None else forms.size(key.size)),
-        (
-            "Time to live",
-            el(
-                "span", forms.lifetime(key.ttl_ms), data_ttl=key.ttl_ms if key.ttl_ms >= 0 else None
-            ),
-        ),
+        ("Time to live", forms.lifetime(key.ttl_ms)),
         ("Encoding", key.encoding),
         ("Stored as", key.stored_as) if key.stored_as else ("Database", key.place.db),
     ]

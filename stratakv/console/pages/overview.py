@@ -26,8 +26,6 @@ class Chart:
     strata_only: bool = False
     hint: str = ""
     is_wide: bool = False
-    limit: str = ""
-    """A series that is drawn as a bound."""
 
 
 CHARTS: Final = (

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from stratakv import options
 from stratakv.console import forms
-from stratakv.console.frame import card, field, form, hidden, page, session_of, table
+from stratakv.console.frame import card, finder, form, hidden, page, session_of, table
 from stratakv.console.gate import needs_writes
 from stratakv.console.markup import Node, el
 from stratakv.console.pages.key_facts import may
@@ -36,27 +36,11 @@ async def show(request: web.Request) -> web.Response:
         )
         for name, value in sorted(told.items())
     ]
-    finder = el(
-        "form",
-        field(
-            "Find",
-            el(
-                "input",
-                name="find",
-                value=looked_for,
-                placeholder="a part of the name",
-                autofocus=True,
-            ),
-        ),
-        el("button", "Find"),
-        method="get",
-        action="/settings",
-        class_="finder",
-    )
+    narrow = finder("/settings", looked_for, "a part of the name")
     return page(
         request,
         "Configuration",
-        card(f"{len(rows):,} options", finder, table(["Option", "Value"], rows, "settings")),
+        card(f"{len(rows):,} options", narrow, table(["Option", "Value"], rows, "settings")),
     )
 
 
