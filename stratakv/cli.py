@@ -2,20 +2,21 @@
 
 import argparse
 import asyncio
+import contextlib
 import faulthandler
 import gc
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratakv import build, logs, options, service_manager
 from stratakv.console import command as console_command
 from stratakv.errors import Damaged, StoreUnavailable
-from stratakv.options import BadOption, Options
+from stratakv.options import BadOption, Given, Options
 from stratakv.tools import backup_command, compare_command, export_command, import_command
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _add_serve(commands: Any) -> None:
         description="Run the server. Flags win over STRATAKV_* variables, those over the file.",
     )
     serve.set_defaults(run=run_serve)
+    serve.add_argument("conf", nargs="?", metavar="redis.conf", help="a configuration of Redis's")
     serve.add_argument("--config", metavar="FILE", help="a TOML file with the same names")
     serve.add_argument(
         "--recover",
@@ -155,11 +157,22 @@ def run_repair(parsed: argparse.Namespace) -> int:
     return 0
 
 
+Announce = Callable[["Server", int], None]
+"""Says that a server is ready, and where its HTTP port is."""
+
+
+def _announce(server: "Server", http_port: int) -> None:
+    caches = sum(server.cache_sizes) >> 20
+    ports = f"port={server.listeners.port} http_port={http_port}"
+    if server.listeners.tls_port:
+        ports += f" tls_port={server.listeners.tls_port}"
+    print(f"ready {ports} pid={os.getpid()} caches={caches}mb", flush=True)
+
+
 def run_serve(parsed: argparse.Namespace) -> int:
     """`stratakv serve`: until SIGTERM or SIGINT."""
-    from stratakv import descriptors
-
-    faulthandler.enable()  # should a library crash, the log says where
+    if parsed.conf and parsed.config:
+        raise BadOption("config", parsed.config, f"there is {parsed.conf} already")
     flags: dict[str, str] = {}
     for name in options.declared():
         value = getattr(parsed, name.replace("-", "_"))
@@ -167,20 +180,83 @@ def run_serve(parsed: argparse.Namespace) -> int:
             flags[name] = " ".join(value) if isinstance(value, list) else value
     file = Path(parsed.config) if parsed.config else None
     environment = options.from_environment()
-    chosen = options.load(flags, environment, file)
-    _open_log(chosen)
+    given = read_conf(Path(parsed.conf)) if parsed.conf else None
+    chosen = options.load(flags, environment, file, given)
+    return serve(chosen, given, recovers=parsed.recover)
+
+
+def read_conf(file: Path | None, *others: tuple[str, str], **defaults: str) -> Given:
+    """What a redis.conf says, and other texts with the names of where they are from."""
+    from stratakv.proxy import commands  # noqa: F401  # rules of users name commands
+    from stratakv.proxy.config import redis_conf
+
+    return redis_conf.read(file, *others, defaults=defaults)
+
+
+def serve(
+    chosen: Options,
+    given: Given | None = None,
+    *,
+    recovers: bool = False,
+    announce: Announce = _announce,
+    to_output: bool = False,
+) -> int:
+    """Run a server until it is told to end; logs go to the standard error, or output."""
+    from stratakv import descriptors, process
+
+    if given is not None:
+        os.chdir(chosen.dir)  # as Redis: paths of its configuration are seen from there
+    environment = options.from_environment()
+    _open_log(chosen, to_output=to_output)
+    supervisor = process.supervisor(chosen, environment)
+    is_daemon = chosen.daemonize and not supervisor
+    if is_daemon:
+        process.go_to_background()
+    else:
+        faulthandler.enable()  # should a library crash, the log says where
     for name in options.unknown_variables(environment):
         log.warning("the variable %s is not an option: it has no effect", name)
     log.info("%s starts, pid %d: %s", build.description(), os.getpid(), options.summary(chosen))
     descriptors.prepare(chosen)
-    if parsed.recover and chosen.engine == "leveldb":
-        _recover(Path(chosen.dir))
-    return _run_loop(_serve(chosen))
+
+    def ready(server: "Server", http_port: int) -> None:
+        announce(server, http_port)
+        process.wait_for_upstart(supervisor)
+
+    with process.pid_file(chosen, is_daemon=is_daemon), _failures_logged(is_daemon):
+        if given is not None:
+            _take_over(chosen, given)
+        if recovers and chosen.engine == "leveldb":
+            _recover(chosen.store_directory)
+        return _run_loop(_serve(chosen, ready))
 
 
-def _open_log(chosen: Options) -> None:
+@contextlib.contextmanager
+def _failures_logged(is_daemon: bool) -> Iterator[None]:
+    """A daemon has no standard error: why it could not go on is logged."""
     try:
-        logs.configure(chosen.log_level, chosen.log_format, chosen.log_file)
+        yield
+    except (BadOption, StoreUnavailable, OSError) as error:
+        if is_daemon:
+            log.error("%s", error)
+        raise
+
+
+def _take_over(chosen: Options, given: Given) -> None:
+    """Say what of a redis.conf has no effect, and load what that Redis has left."""
+    from stratakv.proxy.config import redis_conf
+    from stratakv.tools.taking_over import take_over
+
+    if given.notes:
+        log.warning("%s", redis_conf.summary(given.notes, given.file))
+    if chosen.engine == "leveldb":
+        take_over(chosen)
+
+
+def _open_log(chosen: Options, *, to_output: bool) -> None:
+    file = chosen.log_file
+    try:
+        logs.configure(chosen.log_level, chosen.log_format, file, to_output=to_output)
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
         raise BadOption("log-file", chosen.log_file, reason) from None
@@ -203,7 +279,7 @@ def _run_loop(work: Coroutine[Any, Any, int]) -> int:
         return runner.run(work)
 
 
-async def _serve(chosen: Options) -> int:
+async def _serve(chosen: Options, ready: Announce) -> int:
     from stratakv.proxy.observe.metrics import MetricsServer
     from stratakv.proxy.server import Server
 
@@ -216,11 +292,7 @@ async def _serve(chosen: Options) -> int:
         await metrics.listen()
         await server.tier_control.verify()
         _tune_interpreter()
-        caches = sum(server.cache_sizes) >> 20
-        ports = f"port={server.listeners.port} http_port={metrics.port}"
-        if server.listeners.tls_port:
-            ports += f" tls_port={server.listeners.tls_port}"
-        print(f"ready {ports} pid={os.getpid()} caches={caches}mb", flush=True)
+        ready(server, metrics.port)
         service_manager.tell(service_manager.READY)
         await server.run()
     finally:

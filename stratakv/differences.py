@@ -72,7 +72,7 @@ DIFFERENCES: Final = (
         " log-level; the limits of compact forms show in OBJECT ENCODING. Names that tune what does"
         " not exist here (maxmemory, save, hz, repl-diskless-..., active-defrag-...) may be set to"
         " what they are and are refused otherwise, with the reason. CONFIG REWRITE writes what was"
-        " changed into our file, which is TOML. port and bind are read at the start. Our own"
+        " changed into the file, a TOML or a redis.conf, and leaves the rest as it is. Our own"
         " options are there as well",
     ),
     (
@@ -161,6 +161,12 @@ DIFFERENCES: Final = (
         " tells replicas of its writers that changed nothing too. XREADGROUP of entries that are"
         " pending is told as well, and SORT with BY as what it stored. WAIT waits for all that was"
         " written before it, by whomever. INFO has master_link_error",
+    ),
+    (
+        "redis.conf",
+        "what has no effect here is named at the start; modules, cluster-enabled and"
+        " tls-ciphersuites are refused with the reason. The store is in `dir/stratakv`; a dump"
+        " in `dir` is loaded at the first start",
     ),
     ("MODULE", "there are no modules: the list is empty, and nothing can be loaded"),
     (

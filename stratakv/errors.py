@@ -77,6 +77,11 @@ OUT_OF_RANGE = b"ERR index out of range"
 NOT_POSITIVE = b"ERR value is out of range, must be positive"
 SYNTAX = b"ERR syntax error"
 NO_SUCH_KEY = b"ERR no such key"
+NO_DEBUG = (
+    b"ERR DEBUG command not allowed. If the enable-debug-command option is set to"
+    b' "local", you can run it from a local connection, otherwise you need to set this option in'
+    b" the configuration file, and then restart the server."
+)
 INVALID_CURSOR = b"ERR invalid cursor"
 SAME_OBJECT = b"ERR source and destination objects are the same"
 DB_OUT_OF_RANGE = b"ERR DB index is out of range"

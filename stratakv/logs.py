@@ -1,11 +1,13 @@
 """Structured logs: one line an event, as text for people or as JSON for machines."""
 
+import contextlib
 import json
 import logging
+import os
 import sys
 import time
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 log = logging.getLogger("stratakv")
 
@@ -37,6 +39,24 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(event)
 
 
+class RedisFormatter(logging.Formatter):
+    """1234:M 31 Jan 2026 12:00:00.123 * message, as a redis-server has it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; our levels stand for Redis's as in CONFIG SET loglevel."""
+        stamp = time.strftime("%d %b %Y %H:%M:%S", time.localtime(record.created))
+        sign = _SIGNS.get(record.levelname, "#")
+        head = f"{record.process}:M {stamp}.{int(record.msecs):03d} {sign}"
+        line = f"{head} {record.getMessage()}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+_SIGNS: Final = {"DEBUG": ".", "INFO": "-", "WARNING": "*", "ERROR": "#"}
+_FORMATS: Final = {"text": TextFormatter, "json": JsonFormatter, "redis": RedisFormatter}
+
+
 class _ToFile(logging.StreamHandler[TextIO]):
     """Appends to a file, which may be moved away and opened anew."""
 
@@ -47,6 +67,16 @@ class _ToFile(logging.StreamHandler[TextIO]):
     def _open(self) -> TextIO:
         return self._file.open("a", encoding="utf-8", errors="backslashreplace")
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look for the name first: whoever moves the log of a Redis away tells nobody."""
+        try:
+            if not os.path.samestat(os.fstat(self.stream.fileno()), self._file.stat()):
+                self.reopen()
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.reopen()
+        super().emit(record)
+
     def reopen(self) -> None:
         """Go on in the file that has the name now; raises OSError, and goes on in the old one."""
         old = self.setStream(self._open())
@@ -54,10 +84,14 @@ class _ToFile(logging.StreamHandler[TextIO]):
             old.close()
 
 
-def configure(level: str, form: str, file: str = "") -> None:
-    """Send logs of that level and above to a file, or to the standard error. Raises OSError."""
-    handler = _ToFile(Path(file)) if file else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+def configure(level: str, form: str, file: str = "", *, to_output: bool = False) -> None:
+    """Send logs of that level and above to a file, or to the standard error or output.
+
+    Raises OSError for a file that cannot be written.
+    """
+    output = sys.stdout if to_output else sys.stderr
+    handler = _ToFile(Path(file).absolute()) if file else logging.StreamHandler(output)
+    handler.setFormatter(_FORMATS[form]())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     set_level(level)

@@ -474,7 +474,17 @@ class Options:
         "warning", _one_of("debug", "info", "warning", "error"), "how much is logged", live=True
     )
     log_file: str = option("", TEXT, "file of the log, else the standard error; SIGHUP reopens it")
-    log_format: str = option("text", _one_of("text", "json"), "how log lines look")
+    log_format: str = option("text", _one_of("text", "json", "redis"), "how log lines look")
+    pidfile: str = option("", TEXT, "file that holds the process's number while it runs")
+    daemonize: bool = option(False, YES_NO, "go to the background")
+    supervised: str = option(
+        "no",
+        _one_of("no", "systemd", "upstart", "auto"),
+        "who started it and waits: then it stays in the foreground; auto looks",
+    )
+    enable_debug_command: str = option(
+        "yes", _one_of("no", "yes", "local"), "who may use DEBUG; local: over loopback or a socket"
+    )
     debug_invariants: bool = option(
         False,
         YES_NO,
@@ -488,6 +498,34 @@ class Options:
     """The table `rename-command` of the file, in its order: a command and its new name, or none."""
     config: str = ""
     """The file that was read, if any."""
+    is_like_redis: bool = False
+    """Whether it is a redis.conf; then port 0 is no port, and paths are seen from `dir`."""
+    started_in: str = ""
+    """Where the process was when it read a redis.conf; it is in `dir` since."""
+    redis_settings: Mapping[str, str] = field(default_factory=dict)
+    """What a redis.conf says of Redis's names that are no options."""
+
+    @property
+    def store_directory(self) -> Path:
+        """Where the rows are: `dir`, or, where other files of a Redis may lie there, within it."""
+        directory = Path(self.dir)
+        is_store = (directory / "CURRENT").exists()
+        return directory / "stratakv" if self.is_like_redis and not is_store else directory
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was read from a redis.conf (proxy/config/redis_conf.py); each value with its place."""
+
+    file: str
+    texts: Mapping[str, tuple[str, str]]
+    flags: Mapping[str, tuple[str, str]]
+    """Those of the command line."""
+    users: tuple[str, ...]
+    renames: tuple[tuple[str, str], ...]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+    """What has no effect here, and why."""
 
 
 def declared(*, with_hidden: bool = False) -> dict[str, Field[Any]]:
@@ -592,7 +630,12 @@ def _with_nearest(reason: str, name: str, known: Iterable[str]) -> str:
     return f"{reason}; did you mean {nearest}?" if nearest else reason
 
 
-def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | None) -> Options:
+def load(
+    flags: Mapping[str, str],
+    environment: Mapping[str, str],
+    file: Path | None,
+    given: Given | None = None,
+) -> Options:
     """Put the options together; raises `BadOption` for the first bad value."""
     texts: dict[str, tuple[str, str]] = {}
     options = Options()
@@ -605,10 +648,17 @@ def load(flags: Mapping[str, str], environment: Mapping[str, str], file: Path | 
         options.renames = tuple(_read_renames(entries.pop(RENAMES, {}), file))
         for name, text in _texts(entries, file):
             texts[name] = (text, f"in {file}")
+    if given is not None:
+        options.config, options.users, options.renames = given.file, given.users, given.renames
+        options.is_like_redis, options.redis_settings = True, given.settings
+        options.started_in = os.getcwd()
+        texts.update(given.texts)
     for name in declared(with_hidden=True):
         variable = _variable(name)
         if variable in environment:
             texts[name] = (environment[variable], f"from {variable}")
+    if given is not None:
+        texts.update(given.flags)
     for name, text in flags.items():
         texts[name] = (text, f"from --{name}")
     for name, (text, source) in texts.items():

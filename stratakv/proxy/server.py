@@ -122,6 +122,7 @@ class Server:
         self._ends_scripts = False
         self.replication = Replication(self)
         self.settings = Settings(options, self._effects)
+        self.settings.resume(options.redis_settings)
         self.saving = Saving(self)
         self.backups = Backups(self)
         self.compaction = CompactionJob(self)

@@ -58,7 +58,7 @@ def _open_leveldb(options: "Options") -> EmbeddedEngine:
     from stratakv.storage.leveldb.engine import LevelEngine, LevelOptions
 
     return LevelEngine(
-        Path(options.dir),
+        options.store_directory,
         LevelOptions(
             block_cache=cache_sizes(options).blocks,
             write_buffer=options.write_buffer_bytes,

@@ -4,6 +4,7 @@
     import_command    `stratakv import`
     compare_command   `stratakv compare`
     outcomes          what became of the keys of an import
+    taking_over       the dump that a Redis has left, at the first start
     backup_command    `stratakv backup` and `stratakv restore`
     into_directory    a dump into a data directory
     into_server       keys into a running server, by RESTORE

@@ -85,6 +85,8 @@ def configured(users: Users, lines: Sequence[str]) -> list[User]:
     found: dict[bytes, User] = {}
     for number, text in enumerate(lines, 1):
         words = os.fsencode(text).split()
+        if words[:1] == [b"default"]:
+            words.insert(1, b"reset")  # as Redis does, which shows in its flags
         complaints = list(_load_line(users, found, [b"user", *words], b"user %d" % number, number))
         if complaints:
             raise BadUsers(b"".join(complaints).strip())

@@ -100,7 +100,7 @@ class Listeners:
         """Open the sockets; raises OSError with the address in its text, and `BadOption`."""
         options = self._options
         self.tls_port = options.tls_port
-        if options.port or not options.tls_port:
+        if options.port or not (options.tls_port or options.is_like_redis):
             options.port = self.port = options.port or self._take_free_port()
         self._arrange("")
         if options.unixsocket:

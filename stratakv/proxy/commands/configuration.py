@@ -8,6 +8,7 @@ from stratakv.encodings.keyspace.hits import HITS
 from stratakv.errors import CommandError
 from stratakv.options import BadOption
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.config import conf_rewrite
 from stratakv.proxy.config.rewriting import rewrite
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines
@@ -105,7 +106,12 @@ def config_rewrite(session: Session) -> Reply:
     if not file:
         raise CommandError(errors.NO_CONFIG_FILE)
     try:
-        rewrite(Path(file), {**session.server.settings.changed(), **_changed_users(session)})
+        if session.server.options.is_like_redis:
+            changed = session.server.settings.changed_for_redis()
+            started_in = Path(session.server.options.started_in)
+            conf_rewrite.rewrite(Path(file), {**changed, **_changed_users(session)}, started_in)
+        else:
+            rewrite(Path(file), {**session.server.settings.changed(), **_changed_users(session)})
     except (OSError, ValueError) as failure:
         log.error("cannot rewrite %s: %s", file, failure)
         raise errors.no_config_rewrite(str(failure)) from None

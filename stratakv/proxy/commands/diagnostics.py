@@ -337,6 +337,9 @@ def monitor(session: Session) -> Reply:
 @command("DEBUG subcommand [argument [argument ...]]", _ADMIN)
 def debug(session: Session, subcommand: bytes, *arguments: bytes) -> Reply:
     """Do what only tests want: sleep, stop active expiry, look at an object."""
+    allowed = session.server.options.enable_debug_command
+    if allowed == "no" or (allowed == "local" and not session.connection.is_local):
+        raise CommandError(errors.NO_DEBUG)
     handler, counts = _DEBUG.get(subcommand.upper(), (None, range(0)))
     if handler is None or len(arguments) not in counts:
         raise errors.wrong_subcommand("DEBUG", subcommand)

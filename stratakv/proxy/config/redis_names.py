@@ -19,6 +19,7 @@ from stratakv.proxy.config.value_kinds import (
     one_of,
     percentiles,
     save_points,
+    words_of,
     yes_no,
 )
 
@@ -26,6 +27,7 @@ _SIZES, _COUNTS = memory(0), integer(0, LONG_MAX)
 _POLICIES: Final = """
     volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random
     noeviction"""
+_ENDINGS: Final = ("default", "save", "nosave", "now", "force")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +174,13 @@ FIXED: Final[dict[str, Fixed]] = {
         tls_cluster=_FALSEHOOD,
     ),
     **_fixed(
-        "there is one user, who may do everything",
-    ),
-    **_fixed(
         "what the process does in its last moments cannot be chosen",
         crash_log_enabled=_TRUTH,
         crash_memcheck_enabled=_TRUTH,
         use_exit_on_panic=_FALSEHOOD,
         watchdog_period=("0", _NATURAL),
-        shutdown_on_sigint=("default", str),
-        shutdown_on_sigterm=("default", str),
+        shutdown_on_sigint=("default", words_of(*_ENDINGS)),
+        shutdown_on_sigterm=("default", words_of(*_ENDINGS)),
         shutdown_timeout=("10", _NATURAL),
     ),
     **_fixed(
@@ -197,11 +196,7 @@ FACTS: Final = {
     "appendfilename": "appendonly.aof",
     "appenddirname": "appendonlydir",
     "cluster-enabled": "no",
-    "daemonize": "no",
     "io-threads": "1",
-    "pidfile": "",
-    "supervised": "no",
-    "enable-debug-command": "yes",
     "enable-module-command": "no",
     "enable-protected-configs": "no",
     "rdbchecksum": "yes",

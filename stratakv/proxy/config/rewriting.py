@@ -22,14 +22,28 @@ def rewrite(file: Path, values: Mapping[str, Value]) -> None:
 
     The names have hyphens.
     """
-    text = rewritten(file.read_text(encoding="utf-8"), values)
+    put(file, rewritten(file.read_text(encoding="utf-8"), values).encode())
+
+
+def put(file: Path, data: bytes) -> None:
+    """Give a file another content, whole or not at all; raises OSError."""
+    file = file.resolve()  # of a link, what it points to
     beside = file.with_name(file.name + ".new")
-    with beside.open("w", encoding="utf-8") as new:
-        new.write(text)
-        new.flush()
-        os.fsync(new.fileno())
-    beside.chmod(file.stat().st_mode & 0o777)
-    beside.replace(file)
+    try:
+        with beside.open("wb") as new:
+            new.write(data)
+            new.flush()
+            os.fsync(new.fileno())
+        beside.chmod(file.stat().st_mode & 0o777)
+        beside.replace(file)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    directory = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def rewritten(text: str, values: Mapping[str, Value]) -> str:

@@ -5,7 +5,7 @@ way and refused in its words. Views are Redis's names for an option of ours. All
 redis_names.py: followed, satisfied whatever their value, fixed, or facts that cannot be set.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -76,9 +76,13 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
 
 _IMMUTABLE_IN_REDIS: Final = {
     "aclfile",
+    "daemonize",
     "databases",
+    "enable-debug-command",
     "log-file",
+    "pidfile",
     "replicaof",
+    "supervised",
     "tcp-backlog",
     "unixsocket",
     "unixsocketperm",
@@ -158,14 +162,30 @@ class Settings:
         self._own = declared_options.declared()
         self._kept = {name: default for name, (default, _) in _KEPT.items()}
         self._touched: set[str] = set()
-        self.begin()
         self.append_only = False
         self.append_fsync = "everysec"
         """What `appendonly yes` makes of the durability."""
+        self.begin()
 
     def begin(self) -> None:
         """What the options are now is how the server was started."""
-        self._at_start = {name: self.show(name) for name in self._own}
+        self._at_start = {name: self.show(name) for name in (*self._own, *_VIEWS, *self._kept)}
+
+    def resume(self, values: Mapping[str, str]) -> None:
+        """Take over what a redis.conf says beyond the options."""
+        self.append_only = values.get("appendonly") == "yes"
+        self.append_fsync = values.get("appendfsync", self.append_fsync)
+        changes = [self.check(name, value) for name, value in values.items() if name in self._kept]
+        self.apply(changes)
+
+    def beyond_options(self, names: Iterable[str]) -> dict[str, str]:
+        """Of these names those that are no options, with their values."""
+        return {name: self.show(name) for name in names if name not in self._own}
+
+    def behind(self, name: str) -> tuple[str, ...]:
+        """What changes with a name: it, and the option that it is a view of."""
+        name = ALIASES.get(name, name)
+        return (name, _VIEWS[name].option) if name in _VIEWS else (name,)
 
     def __contains__(self, name: str) -> bool:
         return any(ALIASES.get(name, name) in names for names in (self._own, *_OTHERS))
@@ -190,7 +210,16 @@ class Settings:
 
     def changed(self) -> dict[str, str]:
         """The options that have, or have had, another value than at the start, as texts."""
-        now = {name: self.show(name) for name in self._own}
+        return self._changed(self._own)
+
+    def changed_for_redis(self) -> dict[str, str]:
+        """The same in Redis's names, where there is one, and with what are no options."""
+        viewed = {view.option for view in _VIEWS.values()}
+        own = (name for name in self._own if name not in viewed)
+        return self._changed((*own, *_VIEWS, *self._kept))
+
+    def _changed(self, names: Iterable[str]) -> dict[str, str]:
+        now = {name: self.show(name) for name in names}
         self._touched.update(name for name in now if now[name] != self._at_start[name])
         return {name: now[name] for name in now if name in self._touched}
 

@@ -80,6 +80,16 @@ def one_of(*words: str) -> Parse:
     return parse
 
 
+def words_of(*words: str) -> Parse:
+    """Some of these words."""
+    one = one_of(*words)
+
+    def parse(text: str) -> str:
+        return " ".join(map(one, text.split() or [""]))
+
+    return parse
+
+
 def save_points(text: str) -> str:
     """Pairs of seconds and changes."""
     numbers = [parse_int(word.encode("latin-1")) for word in text.split()]

@@ -353,7 +353,7 @@ def _store(server: "Server") -> Fields:
     return {
         "store_engine": store.engine_name,
         "store_durability": server.options.durability,
-        "store_directory": server.options.dir,
+        "store_directory": str(server.options.store_directory),
         "store_disk_files": server.disk.latest.files,
         "store_disk_bytes": server.disk.latest.bytes,
         "store_disk_free_bytes": server.disk.latest.free,

@@ -66,7 +66,7 @@ class Handshake:
         words = [b"AUTH", *([user.encode()] if user else []), password.encode()]
         reply = await self._ask(*words)
         if not reply.startswith(b"+"):
-            raise LinkFailed(f"the master refuses the password: {_shown(reply)}")
+            raise LinkFailed(f"Unable to AUTH to MASTER: {_shown(reply)}")
 
     async def _tell(self, *words: bytes) -> None:
         """REPLCONF; what an old master does not understand does not matter."""
