@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,33 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.applications.workers import run_to_end
-from tests.harness.waiting import HANG_S
 
 pytestmark = pytest.mark.application
 
-PACKAGES = ("bullmq@6.7.0", "ioredis@5.11.1")
 SCRIPT = Path(__file__).with_name("bullmq_queue.js")
-
-
-@pytest.fixture(scope="module")
-def modules(request: pytest.FixtureRequest) -> Path:
-    """A folder with the packages, kept from run to run in pytest's cache."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("BullMQ needs node and npm")
-    place = request.config.cache.mkdir("-".join(PACKAGES).replace("@", "-"))
-    if not (place / "complete").exists():
-        install(place)
-        (place / "complete").touch()
-    return place / "node_modules"
-
-
-def install(place: Path) -> None:
-    (place / "package.json").write_text('{"private": true}')
-    argv = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
-    try:
-        subprocess.run(argv, cwd=place, check=True, capture_output=True, text=True, timeout=HANG_S)
-    except subprocess.SubprocessError as failed:
-        pytest.skip(f"npm could not install {' '.join(PACKAGES)}: {failed}")
 
 
 @pytest.fixture(scope="module")
