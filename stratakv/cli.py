@@ -199,15 +199,14 @@ def serve(
     *,
     recovers: bool = False,
     announce: Announce = _announce,
-    to_output: bool = False,
 ) -> int:
-    """Run a server until it is told to end; logs go to the standard error, or output."""
+    """Run a server until it is told to end."""
     from stratakv import descriptors, process
 
     if given is not None:
         os.chdir(chosen.dir)  # as Redis: paths of its configuration are seen from there
     environment = options.from_environment()
-    _open_log(chosen, to_output=to_output)
+    _open_log(chosen)
     supervisor = process.supervisor(chosen, environment)
     is_daemon = chosen.daemonize and not supervisor
     if is_daemon:
@@ -253,10 +252,11 @@ def _take_over(chosen: Options, given: Given) -> None:
         take_over(chosen)
 
 
-def _open_log(chosen: Options, *, to_output: bool) -> None:
+def _open_log(chosen: Options) -> None:
     file = chosen.log_file
     try:
-        logs.configure(chosen.log_level, chosen.log_format, file, to_output=to_output)
+        level, is_like_redis = chosen.log_level, chosen.is_like_redis
+        logs.configure(level, chosen.log_format, file, is_like_redis=is_like_redis)
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
         raise BadOption("log-file", chosen.log_file, reason) from None

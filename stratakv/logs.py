@@ -67,16 +67,6 @@ class _ToFile(logging.StreamHandler[TextIO]):
     def _open(self) -> TextIO:
         return self._file.open("a", encoding="utf-8", errors="backslashreplace")
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Look for the name first: whoever moves the log of a Redis away tells nobody."""
-        try:
-            if not os.path.samestat(os.fstat(self.stream.fileno()), self._file.stat()):
-                self.reopen()
-        except OSError:
-            with contextlib.suppress(OSError):
-                self.reopen()
-        super().emit(record)
-
     def reopen(self) -> None:
         """Go on in the file that has the name now; raises OSError, and goes on in the old one."""
         old = self.setStream(self._open())
@@ -84,13 +74,29 @@ class _ToFile(logging.StreamHandler[TextIO]):
             old.close()
 
 
-def configure(level: str, form: str, file: str = "", *, to_output: bool = False) -> None:
-    """Send logs of that level and above to a file, or to the standard error or output.
+class _ToName(_ToFile):
+    """The same, and goes on in another file as soon as one is moved away: as Redis does."""
 
-    Raises OSError for a file that cannot be written.
+    def emit(self, record: logging.LogRecord) -> None:
+        """Look for the name first."""
+        try:
+            is_there = os.path.samestat(os.fstat(self.stream.fileno()), self._file.stat())
+        except OSError:
+            is_there = False
+        if not is_there:
+            with contextlib.suppress(OSError):
+                self.reopen()
+        super().emit(record)
+
+
+def configure(level: str, form: str, file: str = "", *, is_like_redis: bool = False) -> None:
+    """Send logs of that level and above to a file, or to where they are looked for.
+
+    That is the standard error, and in the format of a Redis the standard output. Raises OSError.
     """
-    output = sys.stdout if to_output else sys.stderr
-    handler = _ToFile(Path(file).absolute()) if file else logging.StreamHandler(output)
+    to_file = _ToName if is_like_redis else _ToFile
+    stream = sys.stdout if form == "redis" else sys.stderr
+    handler = to_file(Path(file).absolute()) if file else logging.StreamHandler(stream)
     handler.setFormatter(_FORMATS[form]())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -69,7 +69,7 @@ def _start(words: Sequence[str]) -> int:
         print(f"stratakv-redis-server: {bad}", file=sys.stderr)
         return 1
     try:
-        code = cli.serve(chosen, given, announce=_announce, to_output=True)
+        code = cli.serve(chosen, given, announce=_announce)
         log.warning("StrataKV is now ready to exit, bye bye...")
         return code
     except (Damaged, BadOption, StoreUnavailable, OSError) as error:
