@@ -244,6 +244,10 @@ TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
 TIMEOUT_NEGATIVE = b"ERR timeout is negative"
 NO_MODULES = b"ERR StrataKV has no modules: none can be loaded"
 CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
+DISK_LIMIT = b"OOM command not allowed when used disk > 'maxdisk-bytes'."
+SCRIPT_AND_DISK_LIMIT = (
+    b"OOM allow-oom flag is not set on the script, can not run it when used disk > 'maxdisk-bytes'"
+)
 NO_SHUTDOWN = b"ERR No shutdown in progress."
 SHUTTING_DOWN = b"ERR the server is shutting down"
 BAD_COUNT_FROM_MINUS_ONE = b"ERR count should be greater than or equal to -1"

@@ -382,6 +382,12 @@ class Options:
         live=True,
     )
     write_buffer_bytes: int = option(32 << 20, SIZE, "LevelDB's memtable")
+    maxdisk_bytes: int = option(
+        0,
+        SIZE,
+        "bytes of the data directory beyond which only deleting is possible; 0 any number",
+        live=True,
+    )
     disk_reserve_bytes: int = option(
         384 << 20,
         SIZE,

@@ -33,6 +33,7 @@ from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines, load_users
 from stratakv.proxy.jobs.backups import Backups
 from stratakv.proxy.jobs.compaction import CompactionJob
+from stratakv.proxy.jobs.disk_limit import DiskLimit
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.jobs.saving import Saving
@@ -121,6 +122,7 @@ class Server:
         self.stopping = asyncio.Event()
         self._ends_scripts = False
         self.replication = Replication(self)
+        self.disk_limit = DiskLimit(self)
         self.settings = Settings(options, self._effects)
         self.settings.resume(options.redis_settings)
         self.saving = Saving(self)
@@ -210,6 +212,7 @@ class Server:
             **self.tier_control.effects,
             **self.replication.effects,
             **self.listeners.effects,
+            **self.disk_limit.effects,
         }
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":

@@ -161,6 +161,7 @@ class Housekeeper:
         self._server.tenancy.look()
         self._free_leftovers()
         self._tidy()
+        self._server.disk_limit.judge()
 
     def _free_leftovers(self) -> None:
         """Turns free a little of what is no longer used; without turns it is done here."""

@@ -197,6 +197,10 @@ class StoreCollector(Collector):
         yield gauge("disk_bytes", "Bytes of the data directory.", disk.bytes)
         yield gauge("disk_size_bytes", "Size of its file system.", disk.size)
         yield gauge("disk_free_bytes", "Free bytes of its file system.", disk.free)
+        limit, is_full = self._server.options.maxdisk_bytes, self._server.disk_limit.is_full
+        yield gauge("disk_limit_bytes", "maxdisk-bytes, 0 for none.", limit)
+        yield gauge("disk_used_bytes", "What counts for it.", disk.used)
+        yield gauge("disk_is_full", "Whether it is passed: only deleting is possible.", is_full)
 
     def _levels(self) -> Iterator[Metric]:
         """LevelDB's own account, which is to the megabyte and the second."""

@@ -112,6 +112,9 @@ class MetricsServer:
         if refusal:
             text = f"the store refuses writes: {refusal}\n".encode()
             return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
+        if self._server.disk_limit.is_full:
+            text = b"only deleting is possible: the data takes more than maxdisk-bytes\n"
+            return HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text
         lost = self._server.keyspace.tier.storage_refusal
         if lost:
             text = f"sorted sets v3 are refused, because of zset-store-url: {lost}\n".encode()

@@ -41,6 +41,7 @@ from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.demands import meets_keys, needs_master, writes
 from stratakv.proxy.run.guards import (
     FOLLOWING,
+    FULL,
     LOCKED,
     LONELY,
     PAUSED,
@@ -70,7 +71,7 @@ log = logging.getLogger("stratakv")
 
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
-UNEQUAL: Final = READ_ONLY | FOLLOWING | LONELY
+UNEQUAL: Final = READ_ONLY | FOLLOWING | LONELY | FULL
 """Guards for which some commands are refused and others run."""
 KNOWN_SPELLINGS: Final = 4096
 STREAK_TRIES: Final = 8
@@ -356,6 +357,8 @@ class Dispatcher:
             failure = rights.refusal(session, entry, request)
             if failure is not None:
                 return failure
+        if guards.finds_full(session, entry):
+            return CommandError(errors.DISK_LIMIT)
         if guards.refuses_now(session, entry):
             return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
         if guards.bits & (FOLLOWING | LONELY) and writes(session, entry, request):

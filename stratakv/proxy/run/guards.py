@@ -36,6 +36,8 @@ TRACKED: Final = 128
 """A client is to be told of changes of keys."""
 SAMPLED: Final = 256
 """A window of STRATA HOTKEYS is open."""
+FULL: Final = 512
+"""The data directory takes more than it may (maxdisk-bytes)."""
 
 
 class Guards:
@@ -127,6 +129,21 @@ class Guards:
         self.refused_for_good = for_good
         self.deletes_only = deletes_only and bool(reason)
         self.bits = self.bits | READ_ONLY if reason else self.bits & ~READ_ONLY
+
+    def refuse_growth(self, is_full: bool) -> None:
+        """Refuse commands that may grow the data, or accept them again."""
+        self.bits = self.bits | FULL if is_full else self.bits & ~FULL
+
+    def finds_full(self, session: Session, entry: Command) -> bool:
+        """Whether a command may not run because there is more data than may be; as `refuses_now`.
+
+        What comes from a master is not asked for leave.
+        """
+        if not self.bits & FULL or session.guards & FROM_MASTER:
+            return False
+        if session.transaction is not None and "final" in entry.traits:
+            return any("denyoom" in queued.flags for queued, _ in session.transaction.queue)
+        return "denyoom" in entry.flags
 
     @property
     def is_closed(self) -> bool:

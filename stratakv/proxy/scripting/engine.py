@@ -11,7 +11,8 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.encodings.layout.rows import TENANT_BITS
 from stratakv.encodings.rdb import function_libraries as stored
 from stratakv.errors import CommandError
-from stratakv.proxy.run.guards import READ_ONLY
+from stratakv.proxy.clients.session import FROM_MASTER
+from stratakv.proxy.run.guards import FULL, READ_ONLY
 from stratakv.proxy.scripting.flags import (
     Shebang,
     declared_flags,
@@ -162,6 +163,7 @@ class Scripting:
         elif self._server.dispatcher.guards.is_stale:
             raise CommandError(errors.MASTER_DOWN)
         run = Run(session, script.digest, read_only=read_only or shebang.read_only, kind="eval")
+        run.may_grow = shebang.declared
         return self._execute(
             run, lambda lua: lua.eval(run, self._compiled(lua, script), keys, args)
         )
@@ -182,6 +184,9 @@ class Scripting:
             raise CommandError(errors.SCRIPT_MAY_WRITE)
         if guards.is_lonely:
             raise CommandError(errors.NO_REPLICAS)
+        is_bound = guards.bits & FULL and not session.guards & FROM_MASTER
+        if is_bound and "allow-oom" not in flags:
+            raise CommandError(errors.SCRIPT_AND_DISK_LIMIT)
 
     # functions
 
@@ -219,6 +224,7 @@ class Scripting:
         writes_nothing = "no-writes" in function.flags
         self._check_flags(session, function.flags, read_only)
         run = Run(session, function.name, read_only=writes_nothing, kind="function")
+        run.may_grow = True
         return self._execute(
             run, lambda lua: lua.call(run, self._callback(lua, session, function), keys, args)
         )

@@ -114,6 +114,9 @@ class Run(WorkMeter):
         self.session = session
         self.read_only = read_only
         self.wrote = False
+        self.may_grow = False
+        """Whether it has declared what it does, and was let run: each call is not asked again
+        whether there is room."""
         self.request = session.request
         """The call, EVAL or FCALL with its arguments."""
         self.failures: list[CommandError] = []
@@ -217,6 +220,8 @@ class Run(WorkMeter):
         if self.read_only and (entry.is_write or "replicates" in entry.traits):
             return CommandError(errors.SCRIPT_READ_ONLY)
         if entry.is_write and not self.wrote:
+            if not self.may_grow and guards.finds_full(self.session, entry):
+                return CommandError(errors.DISK_LIMIT)
             if guards.refuses(entry):
                 return errors.misconf(guards.refusal, for_good=guards.refused_for_good)
             return guards.refuses_write(self.session)

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from stratakv.storage.leveldb import reserve
+
 MEGABYTE = 1 << 20
 LEAST_PAUSE_SECONDS = 1.0
 
@@ -16,6 +18,8 @@ class DiskUse(NamedTuple):
     bytes: int = 0
     size: int = 0
     free: int = 0
+    used: int = 0
+    """Bytes of the directory without the room that is kept for a full disk."""
 
 
 class DiskWatch:
@@ -43,19 +47,22 @@ class DiskWatch:
 
 
 def _measure(directory: Path) -> DiskUse:
-    files = total = 0
+    files = total = kept = 0
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
                 try:
-                    total += entry.stat(follow_symlinks=False).st_size
+                    size = entry.stat(follow_symlinks=False).st_size
+                    total += size
+                    kept += size if entry.name == reserve.NAME else 0
                 except FileNotFoundError:
                     continue
                 files += 1
         disk = os.statvfs(directory)
     except OSError:  # the directory is gone, or cannot be read any more
-        return DiskUse(files, total)
-    return DiskUse(files, total, disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize)
+        return DiskUse(files, total, used=total - kept)
+    size, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+    return DiskUse(files, total, size, free, total - kept)
 
 
 class Level(NamedTuple):
