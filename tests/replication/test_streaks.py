@@ -145,6 +145,17 @@ def test_a_streak_gives_the_stream_that_its_handlers_give(
             assert streams[1] == streams[0], number
 
 
+def test_who_begins_to_follow_is_told_the_database(master: StrataServer) -> None:
+    """Also if the command before was for the same one, which the others know."""
+    with master.client() as client:
+        client.send("SELECT", 3)
+        for _ in range(2):
+            recorder = Recorder(master)
+            client.send("SET", "k", "v")
+            assert recorder.recorded(client) == [[b"SELECT", b"3"], [b"SET", b"k", b"v"]]
+            recorder.close()
+
+
 def test_what_changes_nothing_is_not_told(master: StrataServer, recorder: Recorder) -> None:
     with master.client() as client:
         client.pipeline([("FLUSHALL",), ("SADD", "s", "a"), ("SET", "k", "no number")])

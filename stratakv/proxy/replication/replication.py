@@ -194,6 +194,8 @@ class Replication:
             self.refused_syncs += 1
         self.full_syncs += 1
         log.warning("replica %s is sent everything", replica.name)
+        if self.is_master:
+            self.feed.select_again()  # as Redis does: readers of the stream rely on it
         self.replicas.admit(replica)
         sync = FullSync(self._server, replica, greets=greets)
         self._server.turns.begin_background()
