@@ -162,7 +162,6 @@ def test_every_name_that_redis_has_too_has_its_default(
         ("hz", "100", b"ten times a second"),
         ("repl-diskless-sync", "no", b"made from a snapshot and streamed"),
         ("replica-announced", "no", b"a replica announces itself"),
-        ("tracking-table-max-keys", "5", b"client tracking does not exist"),
         ("oom-score-adj", "yes", b"service manager"),
     ],
 )
