@@ -96,8 +96,20 @@ DIFFERENCES: Final = (
     ),
     (
         "OBJECT IDLETIME, OBJECT FREQ",
-        "nobody notes when a key was last read: the idle time is 0, and RESTORE's IDLETIME and FREQ"
-        " have no effect",
+        "the idle time is kept with what is cached of a key, not on disk: of a key that is not"
+        " cached it is a lower bound, since the last use of any key that left the cache, at most"
+        " since the start. TTL, TYPE and EXISTS are uses, and so is a large write of any key of the"
+        " database for those that are not cached. maxmemory-policy is always noeviction: OBJECT"
+        " FREQ is refused and RESTORE's FREQ has no effect, as in Redis without an LFU policy",
+    ),
+    (
+        "maxmemory, CLIENT NO-EVICT, CLIENT NO-TOUCH",
+        "data is on disk: memory evicts no key, so maxmemory is 0, and CONFIG SET refuses another"
+        " value and names the options that bound memory (meta-cache-bytes, block-cache-bytes,"
+        " write-buffer-bytes) and disk (maxdisk-bytes, which refuses writes as maxmemory with"
+        " noeviction does). No client is ever cut for the memory of all, so NO-EVICT is true of"
+        " each. After NO-TOUCH ON what a client reads is no use of its keys, except what it waited"
+        " for, or reached by a script that was not given the key",
     ),
     (
         "Expired keys",

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Final
 
+from stratakv.clock import Clock
 from stratakv.encodings.keyspace.key_filter import KeyFilter
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Meta
@@ -26,11 +27,13 @@ class Database:
         "born",
         "cache",
         "cached_bytes",
+        "clock",
         "counts_changed",
         "deleted",
         "dirty",
         "expiring",
         "filter",
+        "forgotten_ms",
         "garbage_from",
         "index",
         "live",
@@ -38,15 +41,18 @@ class Database:
         "ns",
     )
 
-    def __init__(self, index: int, ns: bytes) -> None:
+    def __init__(self, index: int, ns: bytes, clock: Clock) -> None:
         self.index = index
         self.ns = ns
+        self.clock = clock
         self.cache: dict[bytes, Meta] = {}
         self.arrivals: deque[bytes] = deque()
         """The keys of the cache in the order in which they came, or were spared; the hand goes over
         them. The dict itself would do, but for the gaps that deleted keys leave at its beginning:
         to walk over them each time took a tenth of the time of reads beyond the cache."""
         self.cached_bytes = 0
+        self.forgotten_ms = clock.now_ms
+        """No key that is not cached was used after this moment."""
         self.loads = 0
         """Metas that were not cached: the cache's misses."""
         self.dirty: dict[bytes, Meta] = {}
@@ -90,7 +96,9 @@ class Database:
             raw = store.get(row) if may_be else None
             meta = metas.absent(row) if raw is None else metas.decode(row, len(self.ns), raw)
             if raw is not None and len(raw) > CACHED_VALUE_BYTES:
+                self.forgotten_ms = self.clock.now_ms
                 return meta
+            meta.used = -self.forgotten_ms
         self.cache[key] = meta
         self.arrivals.append(key)
         self.charge(meta)
@@ -131,6 +139,7 @@ class Database:
         if meta is not None:
             self.cached_bytes -= meta.charge
             meta.charge = 0
+            self.forgotten_ms = max(self.forgotten_ms, abs(meta.used))
             if len(self.arrivals) > 2 * len(self.cache) + TRIM_STEP:
                 self.arrivals = deque(self.cache)  # without those that are gone, or came again
 
@@ -145,6 +154,7 @@ class Database:
         self.arrivals = deque()
         self.dirty.clear()
         self.cached_bytes = 0
+        self.forgotten_ms = self.clock.now_ms
         return cached
 
     def exchange(self, other: "Database") -> None:
@@ -153,6 +163,7 @@ class Database:
         self.cache, other.cache = other.cache, self.cache
         self.arrivals, other.arrivals = other.arrivals, self.arrivals
         self.cached_bytes, other.cached_bytes = other.cached_bytes, self.cached_bytes
+        self.forgotten_ms, other.forgotten_ms = other.forgotten_ms, self.forgotten_ms
         self.loads, other.loads = other.loads, self.loads
         self.dirty, other.dirty = other.dirty, self.dirty
         self.live, other.live = other.live, self.live
@@ -176,13 +187,28 @@ class Database:
             meta = cache.get(key)
             if meta is None:
                 continue  # it is gone already
-            if meta.hot or key in dirty:
-                meta.hot = False
+            if meta.used > 0 or key in dirty:
+                meta.used = -abs(meta.used)
                 arrivals.append(key)
                 continue
             del cache[key]
             excess -= meta.charge
             self.cached_bytes -= meta.charge
             meta.charge = 0
+            self.forgotten_ms = max(self.forgotten_ms, -meta.used)
             dropped += 1
         return dropped
+
+    def last_use(self, key: bytes) -> int:
+        """When a key was used, as `Meta.used` has it. Of one that is not cached, the latest moment
+        at which that can have been."""
+        meta = self.cache.get(key)
+        if meta is None:
+            return -self.forgotten_ms
+        return meta.used or -self.clock.now_ms
+
+    def set_last_use(self, key: bytes, used: int) -> None:
+        """Undo a use of a key, by what `last_use` told before. A write stays one."""
+        meta = self.cache.get(key)
+        if meta is not None and key not in self.dirty:
+            meta.used = used

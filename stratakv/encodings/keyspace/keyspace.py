@@ -98,7 +98,7 @@ class Keyspace:
         self.versions = Versions(store, clock)
         self.namespaces = Namespaces(store)
         names = self.namespaces.load_names(databases)
-        self.databases = [Database(index, ns) for index, ns in enumerate(names)]
+        self.databases = [Database(index, ns, clock) for index, ns in enumerate(names)]
         """Those that belong to no tenant, by their numbers."""
         self.opened = {database.index: database for database in self.databases}
         """All that are in use, by their indexes."""
@@ -164,7 +164,7 @@ class Keyspace:
             tenant = self.tenants.of_database(index)
             if tenant is None:
                 raise CommandError(NO_NAMESPACE)
-            database = Database(index, tenant.namespace(index % rows.SPAN))
+            database = Database(index, tenant.namespace(index % rows.SPAN), self.clock)
             database.load_counts(self.store)
             self.opened[index] = database
         return database
@@ -292,6 +292,8 @@ class Keyspace:
                     cost += meta.members_bytes
                     grown += cost - meta.charge
                     meta.charge = cost
+                    if not meta.used:
+                        meta.used = -self.clock.now_ms
                 database.cached_bytes += grown
                 database.dirty.clear()
             if database.counts_changed:

@@ -27,7 +27,9 @@ class LoadTxn(LongTxn):
     def __init__(
         self, keyspace: Keyspace, index: int, ns: bytes, pause: Pause, write: Write
     ) -> None:
-        super().__init__(keyspace, Database(index, ns), keyspace.store.written, pause, write)
+        super().__init__(
+            keyspace, Database(index, ns, keyspace.clock), keyspace.store.written, pause, write
+        )
 
     def has(self, key: bytes) -> bool:
         """Whether the key was loaded already."""

@@ -528,6 +528,7 @@ class LongTxn(Txn):
             self.rows.setdefault(mark, None)
         cache = self.db.cache
         if self._encoded:
+            self.db.forgotten_ms = self.db.clock.now_ms
             for key in cache.keys() & self._encoded.keys():  # somebody has read it meanwhile
                 self.db.uncache(key)
         may_hand_over = self._touched is not None or not self.keyspace.watchers.listeners

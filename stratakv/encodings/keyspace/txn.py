@@ -186,7 +186,7 @@ class Txn:
             if meta is None:
                 meta = self._load(key)
             else:
-                meta.hot = True
+                meta.used = self.db.clock.now_ms
         if not meta.type or -1 != meta.expire_ms <= self.clock.now_ms:
             HITS.missed += 1
             if meta.type:
@@ -199,6 +199,26 @@ class Txn:
         if self.keyspace.replicates:
             self.tell_gone((b"DEL", key))
         self.event(UNPUBLISHED, OVERDUE, key)
+
+    def peek(self, key: bytes) -> Meta | None:
+        """As `find`, but this is no use of the key."""
+        used = self.db.last_use(key)
+        meta = self.find(key)
+        self.db.set_last_use(key, used)
+        return meta
+
+    def idle_ms(self, key: bytes) -> int:
+        """How long a live key was not used; of one that is not cached, at least so long."""
+        written = self.metas.get(key)
+        used = self.db.last_use(key) if written is None else written.used
+        return max(0, self.db.clock.now_ms - abs(used)) if used else 0
+
+    def set_idle(self, key: bytes, idle_ms: int) -> None:
+        """A key that this unit has made counts as used so long ago, at the beginning of time at
+        the earliest."""
+        meta = self.metas.get(key)
+        if meta is not None:
+            meta.used = -max(1, self.db.clock.now_ms - idle_ms)
 
     def expect(self, key: bytes, type_: int) -> Meta | None:
         """The meta of a live key of that type, or None; raises WRONGTYPE for another type."""
@@ -356,7 +376,9 @@ class Txn:
 
     def _load(self, key: bytes) -> Meta:
         self._spend(1)
-        return self.db.load(self.store, key)
+        meta = self.db.load(self.store, key)
+        meta.used = -self.db.clock.now_ms
+        return meta
 
     def _current(self, key: bytes) -> Meta:
         """The meta as stored, expired and absent ones included."""

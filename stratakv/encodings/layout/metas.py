@@ -70,8 +70,10 @@ class Meta:
 
     `extra` is the value of a string (the length of one in pieces), the count of a counted
     collection, (head, tail) of a list, the state of a stream as stored, or None. `sub` is
-    "s#" | path; it is empty for strings that have no sub rows. `hot` and `charge` belong to the
-    cache: used since the hand last passed, and the bytes it was charged for the key. So do
+    "s#" | path; it is empty for strings that have no sub rows. `used` and `charge` belong to the
+    cache: when the key was last used, in milliseconds, and the bytes it was charged for the key;
+    `used` is negative if the hand has passed since, or the key was only loaded or written, and 0
+    for a meta that waits for its commit, which was used just now. So do
     `members`, all members of a small collection that counts, with their values, if they are known:
     whoever adds or takes one makes another Meta, whoever gives one another value changes it there
     when that is applied (see member_rows.py). `in_order`: they are in the order of their names.
@@ -84,13 +86,13 @@ class Meta:
         "encoding",
         "expire_ms",
         "extra",
-        "hot",
         "in_order",
         "members",
         "members_bytes",
         "row",
         "sub",
         "type",
+        "used",
         "version",
     )
 
@@ -111,7 +113,7 @@ class Meta:
         self.expire_ms = expire_ms
         self.extra = extra
         self.sub = sub
-        self.hot = False
+        self.used = 0
         self.charge = 0
         self.members: dict[bytes, bytes] | None = None
         self.members_bytes = 0

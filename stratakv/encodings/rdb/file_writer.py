@@ -84,7 +84,7 @@ class FileWriter:
         self.total = 0
         """Keys that there were when the snapshot was taken, whether they are wanted or not."""
         self._databases = [
-            Database(index, ns)
+            Database(index, ns, keyspace.clock)
             for index, ns in enumerate(names_in(snapshot, len(keyspace.databases)))
             if with_keys
         ]
@@ -97,7 +97,9 @@ class FileWriter:
     def _databases_of(self, tenant: TenantRecord) -> Iterator[Database]:
         """Those with keys."""
         for number in range(max(len(self._keyspace.databases), 1 + max(tenant.names, default=-1))):
-            database = Database(tenant.index(number), tenant.namespace(number))
+            database = Database(
+                tenant.index(number), tenant.namespace(number), self._keyspace.clock
+            )
             if _counts(self._snapshot, database)[0]:
                 yield database
 

@@ -10,5 +10,6 @@
     transactions   MULTI and WATCH of a session
     pubsub         who listens to which channels
     notifications  what happened to keys, for those who listen
+    untouched      clients whose reading is no use of a key
     tracking       who has copies of which keys, and is told when they change
 """

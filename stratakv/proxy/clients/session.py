@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.keyspace.locks import Lock
 from stratakv.encodings.keyspace.txn import Txn, Uncovered
 from stratakv.encodings.keyspace.txns import Txns
@@ -44,6 +45,8 @@ RESTRICTED: Final = 512
 """The client's user may not do everything."""
 TRACKING: Final = 1024
 """The client is to be told of changes of keys (client-side caching)."""
+UNTOUCHING: Final = 2048
+"""What the client reads is no use of its keys (CLIENT NO-TOUCH)."""
 UNUSUAL: Final = -513
 """All bits but RESTRICTED, as a number that mypyc knows at compile time: a request that is allowed
 is served as any other."""
@@ -52,12 +55,11 @@ is served as any other."""
 class Profile:
     """What a client has said of itself and asked for; RESET begins anew."""
 
-    __slots__ = ("name", "no_evict", "no_touch", "reply_mode")
+    __slots__ = ("name", "no_evict", "reply_mode")
 
     def __init__(self) -> None:
         self.name = b""
         self.no_evict = False
-        self.no_touch = False
         self.reply_mode = b"ON"
 
 
@@ -107,6 +109,8 @@ class Session:
         self.watches = Watches(server)
         self.tracker: Tracker | None = None
         """What it wants to hear of keys that change, if anything."""
+        self.untouched: list[tuple[Database, bytes, int]] = []
+        """When the keys were last used that the running command names, if it is no use of them."""
         self.shown: list[Reply] = []
         """Commands of the running unit that MONITOR is to show."""
 
@@ -193,6 +197,14 @@ class Session:
             self.marks.pop()  # there is no reply that a failed commit could replace
         if self.guards & TRACKING:
             self.server.tracking.command_ends(self)
+        if self.guards & UNTOUCHING:
+            self.leave_untouched()
+
+    def leave_untouched(self) -> None:
+        """The command that ran was no use of the keys that it named."""
+        for database, key, used in self.untouched:
+            database.set_last_use(key, used)
+        self.untouched.clear()
 
     def _answer_link(self, value: Reply) -> None:
         """A replica, or the master, is not answered: an error is strange, and a replica that asks

@@ -13,6 +13,7 @@ from stratakv.proxy.clients.session import (
     SKIP_NEXT,
     SKIP_THIS,
     SUBSCRIBED,
+    UNTOUCHING,
     Session,
 )
 from stratakv.proxy.commands.connection import checked_name
@@ -102,15 +103,18 @@ def client_reply(session: Session, mode: bytes) -> Reply:
 
 @command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0", tenants="own")
 def client_no_evict(session: Session, mode: bytes) -> Reply:
-    """Spare this client when clients are cut for their memory."""
+    """Spare this client when clients are cut for the memory of all: here none ever is."""
     session.profile.no_evict = _is_on(mode)
     return OK
 
 
 @command("CLIENT NO-TOUCH <ON|OFF>", _ANY, since="7.2.0", tenants="own")
 def client_no_touch(session: Session, mode: bytes) -> Reply:
-    """Note that this client does not change when keys were last used: here nobody does."""
-    session.profile.no_touch = _is_on(mode)
+    """Let what this client reads be no use of its keys; TOUCH and writes still are."""
+    if _is_on(mode):
+        session.guards |= UNTOUCHING
+    else:
+        session.guards &= ~UNTOUCHING
     return OK
 
 

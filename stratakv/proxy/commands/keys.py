@@ -62,6 +62,7 @@ def exists(txn: Txn, *names: bytes) -> int:
     tips="request_policy:multi_shard response_policy:agg_sum",
     key_flags="RO",
     since="3.2.1",
+    traits="touches",
 )
 def touch(txn: Txn, *names: bytes) -> int:
     """Count the keys that exist, as used just now."""
@@ -330,7 +331,7 @@ container("OBJECT", since="2.2.3")
 def _describe(
     txn: Txn, key: bytes, describe: Callable[[metas.Meta], bytes | int]
 ) -> bytes | int | None:
-    meta = txn.find(key)
+    meta = txn.peek(key)
     return None if meta is None else describe(meta)
 
 
@@ -346,8 +347,8 @@ def object_encoding(txn: Txn, _word: bytes, key: bytes) -> Reply:
     "OBJECT FREQ key", "readonly", tips="nondeterministic_output", key_flags="RO", since="4.0.0"
 )
 def object_freq(txn: Txn, _word: bytes, key: bytes) -> Reply:
-    """Refuse: how often a key is used is not counted."""
-    if txn.find(key) is None:
+    """Refuse, as Redis does without an LFU policy: how often a key is used is not counted."""
+    if txn.peek(key) is None:
         return None
     raise CommandError(errors.NO_LFU)
 
@@ -356,8 +357,9 @@ def object_freq(txn: Txn, _word: bytes, key: bytes) -> Reply:
     "OBJECT IDLETIME key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
 )
 def object_idletime(txn: Txn, _word: bytes, key: bytes) -> Reply:
-    """Answer 0 for a key that exists: when it was last used is not kept."""
-    return _describe(txn, key, lambda meta: 0)
+    """Tell how many seconds ago a key was last used: at least so many if it is not cached."""
+    idle_ms = txn.idle_ms(key)
+    return _describe(txn, key, lambda meta: idle_ms // 1000)
 
 
 @command(

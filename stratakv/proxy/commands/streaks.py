@@ -40,7 +40,7 @@ def _live(txn: Txn, key: bytes, type_: int) -> Meta | None:
     meta = txn.db.cache.get(key)
     if meta is None or meta.type != type_ or -1 != meta.expire_ms <= txn.clock.now_ms:
         return None
-    meta.hot = True
+    meta.used = txn.clock.now_ms
     return meta
 
 
@@ -77,7 +77,7 @@ def get(session: Session, requests: list[Request], at: int) -> int:
         value = meta.value
         if len(value) >= _SHORT:
             break
-        meta.hot = True
+        meta.used = now_ms
         out.append(BULK_HEADS[len(value)] + value + CRLF)
         number += 1
     session.needs_commit = True

@@ -117,7 +117,7 @@ FIXED: Final[dict[str, Fixed]] = {
     ),
     **_fixed(
         "keys are on disk and are never evicted; memory is bounded by meta-cache-bytes,"
-        " block-cache-bytes and write-buffer-bytes",
+        " block-cache-bytes and write-buffer-bytes, the disk by maxdisk-bytes",
         maxmemory=("0", _SIZES),
         maxmemory_policy=("noeviction", one_of(*_POLICIES.split())),
         maxmemory_samples=("5", integer(1, INT_MAX)),

@@ -7,6 +7,7 @@ from stratakv.proxy.clients.session import (
     MONITORING,
     REPLICA,
     SUBSCRIBED,
+    UNTOUCHING,
     Session,
 )
 
@@ -60,5 +61,5 @@ def _flags(session: Session) -> str:
     flags += "c" if session.closing else ""
     flags += "U" if session.connection.local_address.startswith("/") else ""
     flags += "e" if session.profile.no_evict else ""
-    flags += "T" if session.profile.no_touch else ""
+    flags += "T" if session.guards & UNTOUCHING else ""
     return flags or "N"

@@ -23,6 +23,7 @@ from typing import Any, Final
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, Uncovered, Unranked
 from stratakv.errors import CommandError
+from stratakv.proxy.clients import untouched
 from stratakv.proxy.clients.session import (
     FROM_MASTER,
     MONITORING,
@@ -32,6 +33,7 @@ from stratakv.proxy.clients.session import (
     RESTRICTED,
     SUBSCRIBED,
     TRACKING,
+    UNTOUCHING,
     UNUSUAL,
     Session,
 )
@@ -258,6 +260,8 @@ class Dispatcher:
         self, session: Session, entry: Command, request: Request, reason: Exception
     ) -> None:
         """The command cannot end in this turn: it is too long, or waits for a key."""
+        if session.guards & UNTOUCHING and not isinstance(reason, Missing):
+            session.leave_untouched()  # by its end others may have used them
         if isinstance(reason, WouldBlock):
             self.blocked.park(session, entry, request, reason)
         elif isinstance(reason, Missing) and reason.serves(entry.is_write):
@@ -344,6 +348,8 @@ class Dispatcher:
             self.guards.author = session
             if session.guards & TRACKING:
                 session.server.tracking.command_begins(session, entry, request)
+        if session.guards & UNTOUCHING:
+            untouched.command_begins(session, entry, request)
         return True
 
     def _refusal(self, session: Session, entry: Command, request: Request) -> CommandError | None:
