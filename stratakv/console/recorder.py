@@ -30,6 +30,8 @@ POINTS: Final = 360
 METRICS_SECONDS: Final = 3.0
 METRICS_BYTES: Final = 4 << 20
 DEFAULT_HTTP_PORT: Final = 9121
+LATE_SECONDS: Final = 5.0
+"""A sample that is waited for longer is worth a word."""
 
 
 @dataclass(slots=True)
@@ -68,9 +70,18 @@ class Recorder:
         self._http: aiohttp.ClientSession | None = None
         self._families: dict[str, str] = {}
         self.last: Look | None = None
-        self.problem = ""
-        """Why there is no sample now."""
+        self._problem = ""
+        self._asked = 0.0
+        """Since when the server is asked, while it is."""
         self.rings = {name: Ring(seconds) for name, seconds in RANGES.items()}
+
+    @property
+    def problem(self) -> str:
+        """Why there is no sample now; nothing while the next is not late."""
+        waited = time.monotonic() - self._asked if self._asked else 0.0
+        if waited > LATE_SECONDS:
+            return f"the server has been asked for INFO {waited:.0f} s ago and has not answered yet"
+        return self._problem
 
     async def run(self, clients: "Iterable[Client]") -> None:
         """Go on until cancelled; `clients` is looked at anew each time."""
@@ -86,23 +97,28 @@ class Recorder:
                 self._own.close()
 
     async def _sample(self, clients: "Iterable[Client]") -> None:
-        self.problem = "nobody who may read INFO is logged in"
+        """Ask one after the other until one is answered; who looks meanwhile sees how it was."""
+        problem = ""  # whoever sees the page may read INFO, and is asked soon
         for client in [self._own] if self._own is not None else list(clients):
+            self._asked = time.monotonic()
             try:
                 look = await self._look(client)
-            except (Away, Refused) as problem:
-                self.problem = str(problem)
-                continue
+            except Away as away:
+                problem = str(away)
+            except Refused as refusal:
+                problem = f"{_name_of(client)} may not be told: {refusal}"
             except Exception:  # of a server that answers oddly; the charts have a gap
                 log.exception("a sample failed")
-                self.problem = "the server's counts could not be read"
-                continue
-            self._keep(look)
-            return
-        self.last = None
+                problem = "the server's counts could not be read; the console's log says why"
+            else:
+                self._keep(look)
+                return
+            finally:
+                self._asked = 0.0
+        self.last, self._problem = None, problem
 
     def _keep(self, look: Look) -> None:
-        before, self.last, self.problem = self.last, look, ""
+        before, self.last, self._problem = self.last, look, ""
         if before is not None and before.info.get("run_id") != look.info.get("run_id"):
             before = None
         seen = samples.values(look, before)
@@ -158,6 +174,10 @@ class Recorder:
         )
         self._metrics_url = found if urlsplit(found).hostname else ""
         return self._metrics_url
+
+
+def _name_of(client: Client) -> str:
+    return f"the user {client.login.user or 'default'}"
 
 
 def _mean(seen: list[Values]) -> Values:

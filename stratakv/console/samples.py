@@ -34,8 +34,6 @@ GAUGES: Final = {
     "pressure": "store_pressure",
     "gc.backlog": "gc_backlog",
     "replicas": "connected_slaves",
-    "replication.age": "master_last_io_seconds_ago",
-    "replication.offset": "master_repl_offset",
 }
 RATES: Final = {
     "ops": "total_commands_processed",
@@ -53,6 +51,8 @@ RATES: Final = {
     "gc.rows": "gc_reclaimed_rows",
     "tier.requests": "tier_requests",
 }
+BREAKER: Final = {"closed": 0.0, "half-open": 1.0, "open": 2.0}
+"""States of the tier's circuit breaker, the worse the higher."""
 _METRIC = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -81,6 +81,9 @@ def values(now: Look, before: Look | None) -> Values:
         if (number := _number(now, key)) is not None
     }
     found["keys"], found["expiring"] = _keys(now.info)
+    found |= _replication(now)
+    if now.info.get("tier_breaker") in BREAKER:
+        found["tier.breaker"] = BREAKER[now.info["tier_breaker"]]
     if before is None or now.when <= before.when:
         return found
     seconds = now.when - before.when
@@ -122,6 +125,27 @@ def _number(look: Look, key: str) -> float | None:
         return float(look.info[key])
     except (KeyError, ValueError):
         return None
+
+
+def _replication(look: Look) -> Values:
+    """How far behind the worst replica is, and for how long the master has not been heard."""
+    found: Values = {}
+    replicas = [
+        dict(part.partition("=")[::2] for part in value.split(","))
+        for name, value in look.info.items()
+        if name.startswith("slave") and name[5:].isdigit() and "state=online" in value
+    ]
+    sent = _number(look, "master_repl_offset")
+    if replicas and sent is not None:
+        found["replication.lag"] = max(float(one.get("lag", 0)) for one in replicas)
+        offsets = [float(one.get("offset", 0)) for one in replicas]
+        found["replication.behind"] = max(0.0, sent - min(offsets))
+    silent = _number(look, "master_last_io_seconds_ago")
+    if silent is not None and silent < 0:
+        silent = _number(look, "master_link_down_since_seconds")
+    if silent is not None and silent >= 0:
+        found["replication.silence"] = silent
+    return found
 
 
 def _keys(info: Mapping[str, str]) -> tuple[float, float]:

@@ -26,6 +26,8 @@ class Chart:
     strata_only: bool = False
     hint: str = ""
     is_wide: bool = False
+    is_optional: bool = False
+    """Whether it is left out while there is nothing to show in it."""
 
 
 CHARTS: Final = (
@@ -113,6 +115,27 @@ CHARTS: Final = (
         (("tier.hits", "hits"), ("tier.misses", "misses"), ("tier.errors", "errors")),
         strata_only=True,
     ),
+    Chart(
+        "Circuit breaker of the tier",
+        "count",
+        (("tier.breaker", "state"),),
+        strata_only=True,
+        hint="0 closed: the tier is used; 1 half-open; 2 open: it is bypassed.",
+        is_optional=True,
+    ),
+    Chart(
+        "Replication lag",
+        "s",
+        (("replication.lag", "slowest replica"), ("replication.silence", "master not heard")),
+        hint="Seconds since the last word from the other side.",
+        is_optional=True,
+    ),
+    Chart(
+        "Replication backlog",
+        "bytes",
+        (("replication.behind", "slowest replica is behind"),),
+        is_optional=True,
+    ),
 )
 
 
@@ -162,6 +185,8 @@ def _figure(chart: Chart) -> Markup:
         data_series=",".join(name for name, _ in chart.series),
         data_labels=",".join(label for _, label in chart.series),
         data_stacked=chart.is_stacked,
+        data_optional=chart.is_optional,
+        hidden=chart.is_optional,
         tabindex=0,
         aria_label=f"{chart.title}, a chart; the arrow keys move through it",
     )

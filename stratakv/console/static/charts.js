@@ -2,7 +2,7 @@
 // Lines and areas as SVG, drawn anew whenever there are new samples.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 20, COLOURS = 8;
+  const LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 20;
 
   const make = (name, attributes, parent) => {
     const node = document.createElementNS(SVG, name);
@@ -21,6 +21,7 @@
     "bytes": (v) => scaled(v, [" B", " KB", " MB", " GB", " TB"], 1024),
     "bytes/s": (v) => scaled(v, [" B/s", " KB/s", " MB/s", " GB/s"], 1024),
     "ms": (v) => v >= 1000 ? `${(v / 1000).toFixed(1)} s` : v >= 1 || v === 0 ? `${Number(v.toFixed(1))} ms` : `${Number((v * 1000).toFixed(0))} µs`,
+    "s": (v) => `${Number(v.toFixed(1))} s`,
     "rate": (v) => scaled(v, ["", "k", "M"], 1000),
     "count": (v) => scaled(v, ["", "k", "M", "G"], 1000),
   };
@@ -46,6 +47,7 @@
       this.names = figure.dataset.series.split(",");
       this.labels = figure.dataset.labels.split(",");
       this.stacked = "stacked" in figure.dataset;
+      this.optional = "optional" in figure.dataset;
       this.output = figure.querySelector("output");
       this.svg = make("svg", { "aria-hidden": "true" }, figure);
       this.legend = document.createElement("div");
@@ -63,8 +65,7 @@
       this.span = span;
       this.rows = this.names.map((name, at) => ({ label: this.labels[at], at, values: data.series[name] }))
         .filter((row) => row.values && (!this.stacked || row.values.some((v) => v > 0)));
-      // Colours in a row, since most families are not there.
-      if (this.stacked) this.rows.forEach((row, number) => { row.at = number; });
+      if (this.optional) this.figure.hidden = !this.rows.some((row) => row.values.some((v) => v !== null));
       this.draw();
     }
 
@@ -137,7 +138,7 @@
         if (!run) runs.push(run = []);
         run.push([x(t), y(v)]);
       });
-      const group = make("g", { class: `c${row.at % COLOURS}` }, this.svg);
+      const group = make("g", { class: `c${row.at}` }, this.svg);
       for (const points of runs) {
         const line = points.map((p) => `${p[0].toFixed(1)},${p[1].toFixed(1)}`).join("L");
         if (row === this.rows[0] && points.length > 1) {
@@ -153,7 +154,7 @@
         const under = this.t.map((t, at) => [x(t), y(base[at])]);
         const over = this.t.map((t, at) => [x(t), y(base[at] += row.values[at] || 0)]);
         const shape = over.concat(under.reverse()).map((p) => `${p[0].toFixed(1)},${p[1].toFixed(1)}`).join("L");
-        make("path", { class: `stack c${row.at % COLOURS}`, d: `M${shape}Z` }, this.svg);
+        make("path", { class: `stack c${row.at}`, d: `M${shape}Z` }, this.svg);
       }
     }
 
@@ -161,7 +162,7 @@
       const at = this.at === null ? this.t.length - 1 : this.at;
       this.legend.replaceChildren(...this.rows.map((row) => {
         const entry = document.createElement("span"), dot = document.createElement("i"), value = document.createElement("b");
-        dot.className = `c${row.at % COLOURS}`;
+        dot.className = `c${row.at}`;
         const v = row.values[at];
         value.textContent = v === null || v === undefined ? "–" : this.format(v);
         entry.append(dot, row.label + " ", value);
