@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -53,10 +55,29 @@ def test_the_layout_shows_metas_and_rows(
     assert "ada<b>" in page.text
     assert "<b>ada" not in page.body
     assert "no policy matches" in page.text
+    assert "The engine's tables have next to nothing of them" in page.text
     sent = {"key": "user:1", "version": "1"}
     assert visitor.follow("/rows/reencode", sent).status == 200
     wait_until(lambda: "1 changed, 0 failed (done)" in visitor.get("/rows", key="user:1").text)
     assert "hash v1" in visitor.get("/rows", key="user:1").text
+
+
+def test_the_layout_tells_what_the_engine_takes(
+    client: redis.Redis, visitor: Visitor, server: Server
+) -> None:
+    if not isinstance(server, StrataServer):
+        return
+    for part in range(20):
+        client.hset("big", mapping={f"f{part}-{n}": os.urandom(1000) for n in range(200)})
+    run(client, "STRATA", "COMPACT")
+    page = wait_until(
+        lambda: "element rows" in (page := visitor.get("/rows", key="big")).text and page,
+        "the rows are in tables",
+    )
+    assert page
+    told = re.search(r"element rows ([\d.]+) MB", page.text)
+    assert told is not None, page.text
+    assert 3.0 < float(told[1]) < 5.0
 
 
 def test_a_survey_finds_what_is_large(client: redis.Redis, visitor: Visitor) -> None:

@@ -34,6 +34,7 @@ KINDS: Final = {
 }
 VERSIONS: Final = {"hash": 3, "set": 3, "zset": 3}
 _LINE = re.compile(r"^('.*'(?:\.\.\. \(\d+ bytes\))?) -> (.*)$", re.DOTALL)
+_SIZE = re.compile(r"^  (\w#) rows: (\d+) bytes in tables$")
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -143,7 +144,22 @@ def _rows(lines: list[str]) -> Node:
             "Rows", el("p", "The meta holds all of it: there are no other rows.", class_="empty")
         )
     rest = el("p", "; ".join(more), class_="hint") if more else None
-    return card("Rows", table_of(found), rest)
+    return card("Rows", _sizes(lines), table_of(found), rest)
+
+
+def _sizes(lines: list[str]) -> Markup:
+    """What the engine takes for each range of the key's rows."""
+    told = [
+        f"{KINDS.get(match[1], match[1])} rows {forms.size(int(match[2]))}"
+        for match in map(_SIZE.match, lines)
+        if match is not None
+    ]
+    text = (
+        f"In the engine's tables, roughly: {', '.join(told)}."
+        if told
+        else "The engine's tables have next to nothing of them: few rows, or written lately."
+    )
+    return el("p", text, class_="hint")
 
 
 def table_of(found: list[list[Node]]) -> Markup:

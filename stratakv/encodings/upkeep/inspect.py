@@ -16,6 +16,7 @@ from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable, quote
 from stratakv.storage.contract import Reader
 from stratakv.storage.engines import open_directory
+from stratakv.storage.store import Store
 
 SHOWN_ROWS: Final = 100
 SHOWN_BYTES: Final = 64
@@ -40,6 +41,16 @@ def inspect(reader: Reader, ns: bytes, key: bytes, limit: int = SHOWN_ROWS) -> I
         yield from (f"{_shown(name)} -> {_shown(value)}" for name, value in found[:limit])
         if len(found) > limit:
             yield f"  and more {prefix.decode()} rows"
+
+
+def sizes(store: Store, meta: Meta) -> Iterator[str]:
+    """What each kind of a key's rows takes in the engine, as it estimates that."""
+    if not meta.sub:
+        return
+    for prefix in rows.PATH_PREFIXES:
+        start = prefix + meta.sub[2:]
+        if size := store.size(start, rows.end_of(start)):
+            yield f"  {prefix.decode()} rows: {size} bytes in tables"
 
 
 def inspect_directory(

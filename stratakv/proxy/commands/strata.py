@@ -34,11 +34,13 @@ def strata_help(session: Session) -> list[Status]:
 
 @command("STRATA INSPECT key", "readonly", since="7.0.0", tenants="barred")
 def strata_inspect(txn: Txn, _word: bytes, key: bytes) -> Reply:
-    """Show the rows of a key, its meta in parts, and its entries in the Redis tier."""
+    """Show a key's rows, its meta in parts, what the engine says of sizes, its tier entries."""
     txn.keyspace.settle()
     txn.keyspace.collect()
     lines = list(inspect.inspect(txn.store, txn.db.ns, key))
     meta = txn.find(key)
+    if meta is not None:
+        lines += inspect.sizes(txn.store, meta)
     if meta is not None and meta.format.tiered:
         name = inspect.entry_name(txn.keyspace.tier, meta, len(txn.db.ns))
         requests = inspect.entry_requests(name, meta)
