@@ -18,6 +18,7 @@ server's insides; so it serves a plain Redis too. All but `command` needs aiohtt
     survey    what takes room, by key and prefix
     treemap   areas in the size of numbers
     values      a value, a page of it at a time
+    saves       a value that replaces another only if that is still the one somebody saw
     forms     bytes as people read and write them
     markup    HTML whose every text is escaped
     frame     what is around each page

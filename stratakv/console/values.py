@@ -50,6 +50,12 @@ async def string(client: Client, place: Place, total: int) -> tuple[int, bytes]:
     return start, await client.call("GETRANGE", place.key, start, start + end - 1, db=place.db)
 
 
+async def beginning(client: Client, place: Place, size: int) -> bytes:
+    """A string's first bytes."""
+    found = await client.call("GETRANGE", place.key, 0, size - 1, db=place.db)
+    return found if isinstance(found, bytes) else b""
+
+
 async def part(client: Client, place: Place, kind: str) -> Part:
     """A page of a collection; raises ValueError for a place that is none."""
     return await _READERS[kind](client, place)

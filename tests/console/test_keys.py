@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -11,10 +12,16 @@ import msgpack
 import pytest
 import redis
 
-from stratakv.console import forms
+from stratakv.console import forms, saves, values
+from stratakv.console.client import Client, Login
+from stratakv.console.pages.string_value import EDITED
+from stratakv.console.replies import Refused
+from stratakv.console.values import Place
+from stratakv.storage.cache.address import parse_address
 from tests.console import sample
 from tests.console.running import ConsoleProcess, Page, Server, Visitor, names_of, run, url_of
 
+MADE_FROM = re.compile(r'name="made-from" value="([^"]+)"')
 NASTY = b"<script>alert('x')</script>\"&\xff\x00\n"
 
 
@@ -23,6 +30,17 @@ def rows(page: Page) -> list[list[str]]:
     found = re.findall(r"<tr>(.*?)</tr>", page.body, re.DOTALL)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in found]
     return [[Page(0, page.headers, cell).text.strip() for cell in row] for row in cells if row]
+
+
+def form_of(visitor: Visitor, key: str, name: str | None = None) -> dict[str, str]:
+    """What the form to edit a value carries."""
+    if name is None:
+        page, fields = visitor.get("/key", key=key), {"key": key}
+    else:
+        page, fields = visitor.get("/key/element", key=key, name=name), {"key": key, "name": name}
+    found = MADE_FROM.search(page.body)
+    assert found is not None, page.text
+    return {**fields, "made-from": found[1]}
 
 
 def test_keys_are_shown_by_prefix(client: redis.Redis, visitor: Visitor) -> None:
@@ -119,15 +137,92 @@ def test_a_member_is_found_by_a_part_of_its_name(client: redis.Redis, visitor: V
 
 def test_a_string_is_edited_and_keeps_its_time(client: redis.Redis, visitor: Visitor) -> None:
     client.set("s", "old", ex=1000)
-    page = visitor.follow("/key/set", {"key": "s", "value": "new\r\nline", "form": "text"})
+    page = visitor.follow(
+        "/key/set", {**form_of(visitor, "s"), "value": "new\r\nline", "form": "text"}
+    )
     assert "Saved." in page.text
     assert client.get("s") == b"new\nline"
     assert client.ttl("s") > 0
-    visitor.follow("/key/set", {"key": "s", "value": r"\xff\n", "form": "escaped"})
+    form = form_of(visitor, "s")
+    visitor.follow("/key/set", {**form, "value": r"\xff\n", "form": "escaped"})
     assert client.get("s") == b"\xff\n"
+    form = form_of(visitor, "s")
     client.delete("s")
-    assert visitor.post("/key/set", {"key": "s", "value": "x"}).status == 400
+    refusal = visitor.post("/key/set", {**form, "value": "x"})
+    assert (refusal.status, "the key is gone" in refusal.text) == (400, True)
     assert not client.exists("s")
+
+
+def refused(visitor: Visitor, path: str, fields: dict[str, str]) -> bool:
+    """Whether a save is told that somebody was faster."""
+    page = visitor.post(path, {**fields, "value": "7"})
+    return page.status == 400 and "somebody has changed the value" in page.text
+
+
+def test_a_value_that_has_changed_meanwhile_is_not_overwritten(
+    client: redis.Redis, visitor: Visitor
+) -> None:
+    client.set("s", "old")
+    client.hset("h", mapping={"f": "old", "other": "1"})
+    client.rpush("l", "a", "b")
+    client.zadd("z", {"m": 1, "n": 1})
+    names = {"h": "f", "l": "1", "z": "m"}
+    forms_ = {key: form_of(visitor, key, name) for key, name in names.items()}
+    of_string = form_of(visitor, "s")
+    client.set("s", "theirs")
+    client.hset("h", "f", "theirs")
+    client.lpush("l", "first")
+    client.zadd("z", {"m": 2})
+    assert refused(visitor, "/key/set", of_string)
+    assert [key for key in names if not refused(visitor, "/key/put", forms_[key])] == []
+    assert (client.get("s"), client.hget("h", "f")) == (b"theirs", b"theirs")
+    assert (client.lrange("l", 0, -1), client.zscore("z", "m")) == ([b"first", b"a", b"b"], 2)
+    client.zrem("z", "m")
+    assert refused(visitor, "/key/put", forms_["z"])
+    assert client.zrange("z", 0, -1) == [b"n"]
+
+
+def test_a_change_beside_the_edited_element_does_no_harm(
+    client: redis.Redis, visitor: Visitor
+) -> None:
+    client.hset("h", mapping={"f": "old", "other": "1"})
+    form = form_of(visitor, "h", "f")
+    client.hset("h", "other", "2")
+    visitor.follow("/key/put", {**form, "value": "new"})
+    assert client.hgetall("h") == {b"f": b"new", b"other": b"2"}
+
+
+def test_a_string_that_grew_or_became_another_type_is_not_overwritten(
+    client: redis.Redis, visitor: Visitor
+) -> None:
+    client.set("s", "x" * EDITED)
+    form = form_of(visitor, "s")
+    client.append("s", "y")
+    assert refused(visitor, "/key/set", form)
+    client.delete("s")
+    client.rpush("s", "a")
+    assert "another type" in visitor.post("/key/set", {**form, "value": "z"}).text
+    assert client.lrange("s", 0, -1) == [b"a"]
+
+
+def test_who_writes_between_the_look_and_the_save_wins(server: Server, client: redis.Redis) -> None:
+    """The moment that no form can hit: the value changes when it has just been read."""
+    client.set("s", "old")
+    place, address = Place(0, b"s"), parse_address(url_of(server))
+
+    async def current(own: Client) -> bytes:
+        found = await values.beginning(own, place, EDITED)
+        client.set("s", "theirs")
+        return found
+
+    async def save() -> None:
+        words = ("SET", "s", "mine")
+        shared = Client(address, Login())
+        await saves.replace(shared, place, saves.digest(b"old"), words, current)
+
+    with pytest.raises(Refused, match="somebody has changed"):
+        asyncio.run(save())
+    assert client.get("s") == b"theirs"
 
 
 def test_elements_are_added_put_and_dropped(client: redis.Redis, visitor: Visitor) -> None:
@@ -137,14 +232,14 @@ def test_elements_are_added_put_and_dropped(client: redis.Redis, visitor: Visito
     client.zadd("z", {"a": 1})
     client.xadd("x", {"f": "1"}, id="1-1")
     visitor.follow("/key/add", {"key": "h", "name": "g", "value": "2"})
-    visitor.follow("/key/put", {"key": "h", "name": "f", "value": "3"})
+    visitor.follow("/key/put", {**form_of(visitor, "h", "f"), "value": "3"})
     assert client.hgetall("h") == {b"f": b"3", b"g": b"2"}
     visitor.follow("/key/add", {"key": "l", "value": "b"})
     visitor.follow("/key/add", {"key": "l", "value": "c", "end": "left"})
-    visitor.follow("/key/put", {"key": "l", "name": "1", "value": "d"})
+    visitor.follow("/key/put", {**form_of(visitor, "l", "1"), "value": "d"})
     assert client.lrange("l", 0, -1) == [b"c", b"d", b"b"]
     visitor.follow("/key/add", {"key": "z", "name": "b", "value": "2.5"})
-    visitor.follow("/key/put", {"key": "z", "name": "a", "value": "9"})
+    visitor.follow("/key/put", {**form_of(visitor, "z", "a"), "value": "9"})
     assert client.zrange("z", 0, -1, withscores=True) == [(b"b", 2.5), (b"a", 9.0)]
     visitor.follow("/key/add", {"key": "s", "value": "b"})
     visitor.follow("/key/add", {"key": "x", "name": "g", "value": "2"})

@@ -8,12 +8,14 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
-from stratakv.console import forms
+from stratakv.console import forms, saves, values
+from stratakv.console.client import Client
 from stratakv.console.frame import card, form, hidden, page, session_of
 from stratakv.console.gate import needs_writes
 from stratakv.console.markup import el
 from stratakv.console.pages.key import place_after
 from stratakv.console.pages.keys import key_address
+from stratakv.console.pages.string_value import EDITED
 from stratakv.console.replies import Refused, Word
 from stratakv.console.sessions import Session
 from stratakv.console.values import Place
@@ -78,6 +80,12 @@ def _value(fields: Fields, name: str = "value") -> bytes:
     return forms.parse_escaped(text) if fields.get("form") == "escaped" else text.encode()
 
 
+def _made_from(fields: Fields) -> str:
+    if saves.FIELD not in fields:
+        raise ValueError("the form does not say from which value it was made")
+    return fields[saves.FIELD]
+
+
 def _name(fields: Fields) -> bytes:
     return forms.parse_escaped(fields.get("name", ""))
 
@@ -88,8 +96,13 @@ async def _change(session: Session, place: Place, *words: Word) -> object:
 
 async def save(session: Session, place: Place, fields: Fields) -> str:
     """A string; only one that is there, and it keeps its time to live."""
-    done = await _change(session, place, "SET", place.key, _value(fields), "XX", "KEEPTTL")
-    if done is None:
+    words: tuple[Word, ...] = ("SET", place.key, _value(fields), "XX", "KEEPTTL")
+    words = _for_type({b"string": words}, await _type(session, place))
+
+    async def current(client: Client) -> bytes:
+        return await values.beginning(client, place, EDITED + 1)
+
+    if await saves.replace(session.client, place, _made_from(fields), words, current) is None:
         raise Refused("the key is gone")
     return "Saved."
 
@@ -103,7 +116,12 @@ async def put(session: Session, place: Place, fields: Fields) -> str:
         b"list": ("LSET", place.key, name, value),
         b"zset": ("ZADD", place.key, "XX", value.strip(), name),
     }
-    await _change(session, place, *_for_type(words, kind))
+
+    async def current(client: Client) -> bytes | None:
+        return await values.element(client, place, kind.decode(), name)
+
+    chosen = _for_type(words, kind)
+    await saves.replace(session.client, place, _made_from(fields), chosen, current)
     return "Saved."
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from stratakv.console import forms, values
+from stratakv.console import forms, saves, values
 from stratakv.console.client import Client
 from stratakv.console.frame import (
     CONSOLE,
@@ -119,7 +119,7 @@ async def element_form(request: web.Request) -> web.Response:
             session,
             "/key/put",
             key.fields,
-            hidden(name=forms.escaped(name)),
+            hidden(name=forms.escaped(name), **{saves.FIELD: saves.digest(old)}),
             value_field(old, label),
             el("button", "Save", class_="primary"),
         ),

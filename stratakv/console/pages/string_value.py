@@ -4,12 +4,13 @@ from typing import Final
 
 from aiohttp import web
 
-from stratakv.console import forms, values
+from stratakv.console import forms, saves, values
 from stratakv.console.frame import (
     card,
     choices,
     field,
     form,
+    hidden,
 )
 from stratakv.console.markup import Markup, Node, el
 from stratakv.console.pages.key_facts import Key, may
@@ -101,6 +102,7 @@ def _string_editor(session: Session, key: Key, part: bytes) -> Markup:
             session,
             "/key/set",
             key.fields,
+            hidden(**{saves.FIELD: saves.digest(part)}),
             value_field(part),
             el("button", "Save", class_="primary"),
         ),
