@@ -40,6 +40,8 @@ class Missing(TooLong):
 
     most_rounds = 0
     """A command that was run so often in vain goes the long way."""
+    stays_true = False
+    """What is fetched follows what is written until it is let go of, so it may be used later."""
 
     def serves(self, is_write: bool) -> bool:
         """Whether it is of use to run such a command again; else it goes the long way at once."""

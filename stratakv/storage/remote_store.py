@@ -53,6 +53,7 @@ class NotAtHand(Missing):
     """Rows, or a range, that have to be fetched."""
 
     most_rounds = MOST_ROUNDS
+    stays_true = True
 
     def __init__(self, store: "RemoteStore", rows: Sequence[bytes], span: Span | None) -> None:
         super().__init__()

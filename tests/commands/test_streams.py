@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands.test_blocking import Cast, Step, play_both
 from tests.harness.effort import part
+from tests.harness.hbase import IS_ON_HBASE
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.wire import Arg, WireClient
 
@@ -434,6 +435,9 @@ SCRIPTS: dict[str, list[Step]] = {
 }
 
 
+SERVED_LATER = ("a group or its stream goes away",)
+
+
 @pytest.fixture
 def casts(
     redis_server: RedisServer, strata_server: StrataServer, protocol: int
@@ -448,6 +452,8 @@ def casts(
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_waiting_clients_are_served_as_in_redis(script: str, casts: list[Cast]) -> None:
+    if IS_ON_HBASE and script in SERVED_LATER:
+        pytest.skip("entries have to be fetched, and by then there may be more of them")
     redis, strata = play_both(casts, SCRIPTS[script])
     for expected, found in zip(redis, strata, strict=True):
         assert found == expected

@@ -30,6 +30,7 @@ from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.keyspecs import KeySpec
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NULL_ARRAY, Keyed, Reply, Stream
+from stratakv.storage.missing import TooLong
 
 command = CommandGroup("stream").command
 
@@ -205,6 +206,14 @@ class _Reader:
 
     def __call__(self, txn: Txn, key: bytes) -> Reply:
         """The reply, if there is one now; raises WouldBlock to go on waiting."""
+        seen = self._seen.get(key)
+        try:
+            return self._serve(txn, key)
+        except TooLong:
+            self._seen[key] = seen  # it will be asked once more
+            raise
+
+    def _serve(self, txn: Txn, key: bytes) -> Reply:
         meta = txn.find(key)
         is_new = self.note(txn, key)
         if self._options.group is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv.errors import CommandError
 from stratakv.proxy.wire.replies import Reply
 from stratakv.proxy.wire.requests import Request
+from stratakv.storage.missing import Answers
 
 if TYPE_CHECKING:
     from stratakv.encodings.keyspace.keyspace import Keyspace
@@ -65,6 +66,8 @@ class Blocked:
     """A parked client and the command it waits with."""
 
     __slots__ = (
+        "answers",
+        "awaited",
         "entry",
         "minds_loss",
         "nothing",
@@ -91,6 +94,17 @@ class Blocked:
         self.nothing = reason.nothing
         self.serve = reason.serve
         self.timer: Any = None
+        self.answers: dict[WaitedKey, Answers] = {}
+        """What was found out to serve it, by the key that had changed."""
+        self.awaited: set[WaitedKey] = set()
+        """Keys for which something of that is still to come."""
+
+    def let_go(self, place: WaitedKey | None = None) -> None:
+        """Nothing that was found out, for that key or for any, is needed any more."""
+        for one in list(self.answers) if place is None else [place]:
+            answers = self.answers.pop(one, None)
+            if answers is not None:
+                answers.close()
 
     def default(self) -> Reply:
         """The reply when the time is over."""
@@ -155,7 +169,11 @@ class BlockedClients:
             blocked.timer = self._loop.call_later(reason.seconds, self._time_out, blocked)
 
     def _changed(self, database: int, key: bytes) -> None:
-        self.ready[database, key] = None
+        self.offer((database, key))
+
+    def offer(self, place: WaitedKey) -> None:
+        """Let those who wait for a key be served, if there is something for them."""
+        self.ready[place] = None
         self._on_ready()
 
     def take_ready(self) -> tuple[bytes, list[Blocked]]:
@@ -183,6 +201,8 @@ class BlockedClients:
                 self._watchers.ignore(*place, self._changed)
         if blocked.timer is not None:
             blocked.timer.cancel()
+        if blocked.answers:
+            blocked.let_go()
 
     def _time_out(self, blocked: Blocked) -> None:
         self.release(blocked, blocked.default())

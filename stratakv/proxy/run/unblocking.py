@@ -1,4 +1,8 @@
-"""Unblocking clients: their command runs again when a key that they wait for has changed."""
+"""Unblocking clients: their command runs again when a key that they wait for has changed.
+
+Who misses something of an engine elsewhere stays where it is, with its place in line, its time and
+what it takes for nothing; when that is at hand, the key is offered once more.
+"""
 
 from functools import partial
 from time import perf_counter
@@ -6,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from stratakv import errors
 from stratakv.errors import CommandError
-from stratakv.proxy.run.blocking import Blocked, BlockedClients, WouldBlock
+from stratakv.proxy.run.blocking import Blocked, BlockedClients, WaitedKey, WouldBlock
 from stratakv.proxy.run.guards import LOCKED, READY, Guards
 from stratakv.proxy.run.running import invoke
-from stratakv.storage.missing import TooLong
+from stratakv.storage.missing import Answers, Missing, TooLong
 
 if TYPE_CHECKING:
     from stratakv.proxy.run.dispatch import Dispatcher
@@ -36,10 +40,13 @@ class Unblocking:
 
     def _retry(self, blocked: Blocked, key: bytes) -> bool:
         """Serve a blocked client if there is something; False if there is nothing for others."""
-        session, txn, dispatcher = blocked.session, blocked.session.txn, self._dispatcher
+        session, dispatcher = blocked.session, self._dispatcher
         if not session.connection.is_alive:
             session.connection.abort()
             return True
+        place = (session.txn.db.index, key)
+        if place in blocked.awaited:
+            return False  # nobody who came later is served before it
         if self._guards.bits & LOCKED and self._is_locked_out(blocked):
             return True
         started = perf_counter()
@@ -48,8 +55,12 @@ class Unblocking:
                 session, blocked.entry, blocked.request, serve=partial(_serve, blocked, key)
             )
         except WouldBlock:
-            return blocked.serve is None or txn.find(key) is not None
+            blocked.let_go(place)
+            return self._is_left(blocked, key)
         except TooLong as reason:
+            if isinstance(reason, Missing) and reason.stays_true:
+                self._ask(blocked, place, reason)
+                return False
             self._blocked.free(blocked)
             dispatcher.set_aside(session, blocked.entry, blocked.request, reason)
             return False  # it is first in line: the others' turn comes when it has changed the key
@@ -58,7 +69,33 @@ class Unblocking:
         session.reply(value)
         session.server.turns.touch(session)
         dispatcher.pipelines.resume_soon(session)
-        return blocked.serve is None or txn.find(key) is not None
+        return self._is_left(blocked, key)
+
+    def _is_left(self, blocked: Blocked, key: bytes) -> bool:
+        """Whether there may be something for others."""
+        try:
+            return blocked.serve is None or blocked.session.txn.find(key) is not None
+        except Missing:
+            return True  # they will see for themselves
+
+    def _ask(self, blocked: Blocked, place: WaitedKey, missing: Missing) -> None:
+        """Have it asked for what a client misses, and kept for it until it is served."""
+        answers = blocked.answers.setdefault(place, Answers())
+        answers.rounds += 1
+        blocked.awaited.add(place)
+        missing.ask(answers, partial(self._offer, blocked, place))
+
+    def _offer(self, blocked: Blocked, place: WaitedKey, failure: Exception | None) -> None:
+        """What a client missed is at hand, or cannot be had."""
+        blocked.awaited.discard(place)
+        if not self._blocked.is_parked(blocked):
+            blocked.let_go()
+        elif failure is not None:
+            self._blocked.release(blocked, self._running.failed(blocked.entry, failure))
+        else:
+            blocked.session.server.turns.touch(blocked.session)
+            self._blocked.offer(place)
+            self.serve()
 
     def _is_locked_out(self, blocked: Blocked) -> bool:
         """Whether a long command holds a key of a blocked client; it then begins anew after it."""
