@@ -15,8 +15,8 @@ from tests.harness.wire import Frame, WireClient
 FIELDS = ("name", "arity", "flags", "first", "last", "step", "categories", "tips", "key specs")
 ONLY_OURS = (
     {"client|setinfo"}
-    | {f"strata|{word}" for word in ("adopt", "backup", "help", "inspect", "policy")}
-    | {"strata|progress", "strata|reencode"}
+    | {f"strata|{word}" for word in ("adopt", "backup", "compact", "help", "hotkeys", "inspect")}
+    | {f"strata|{word}" for word in ("namespace", "namespaces", "policy", "progress", "reencode")}
     | {"strata", *(name.lower() for name in LATER)}
 )
 NEWER = {("zrank", "arity"), ("zrevrank", "arity")}

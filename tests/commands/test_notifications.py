@@ -18,7 +18,7 @@ from tests.harness.wire import WireClient, encode
 
 Server = RedisServer | StrataServer
 
-KEYLESS = {"function|restore", "strata|reencode"}
+KEYLESS = {"function|restore", "strata|namespace", "strata|reencode"}
 """Writers that no client sees in the keyspace."""
 ELSEWHERE = {"migrate"}
 """It needs a third server: a test of its own."""

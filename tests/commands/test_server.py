@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.test_connection import calls, is_silent, same_bytes
+from tests.harness.hbase import IS_ON_HBASE
 from tests.harness.servers import Process, StrataServer
 from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient, encode
@@ -113,7 +114,7 @@ def sections(wire: WireClient, *names: str) -> dict[str, dict[str, str]]:
     return found
 
 
-OURS = {"Store", "Cache", "GC"}
+OURS = {"Store", "Cache", "GC", "Namespaces"}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ def _without_times(value: str) -> str:
 
 def test_the_sections_of_our_own(strata_wire: WireClient) -> None:
     found = sections(strata_wire, "store", "cache", "gc")
-    assert found["Store"]["store_engine"] == "leveldb"
+    assert found["Store"]["store_engine"] == ("hbase" if IS_ON_HBASE else "leveldb")
     assert found["Store"]["store_accepts_writes"] == "1"
     assert int(found["Cache"]["meta_cache_limit_bytes"]) > 0
     assert int(found["GC"]["gc_backlog"]) >= 0
