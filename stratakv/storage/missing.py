@@ -7,6 +7,7 @@ the Redis tier; what lies on the way to the next row of an embedded engine never
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 Then = Callable[[Exception | None], None]
 """Called once it is at hand, with None; with `TooLong` if the command has to go the long way, and
@@ -38,9 +39,10 @@ class Answers:
 class Missing(TooLong):
     """Something is not at hand."""
 
-    most_rounds = 0
-    """A command that was run so often in vain goes the long way."""
-    stays_true = False
+    most_rounds: ClassVar[int] = 0
+    """A command that was run so often in vain goes the long way. (mypyc sets no defaults of
+    exceptions: hence ClassVar.)"""
+    stays_true: ClassVar[bool] = False
     """What is fetched follows what is written until it is let go of, so it may be used later."""
 
     def serves(self, is_write: bool) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 from stratakv import errors
 from stratakv.errors import CommandError, StoreUnavailable
@@ -52,8 +52,8 @@ T = TypeVar("T")
 class NotAtHand(Missing):
     """Rows, or a range, that have to be fetched."""
 
-    most_rounds = MOST_ROUNDS
-    stays_true = True
+    most_rounds: ClassVar[int] = MOST_ROUNDS
+    stays_true: ClassVar[bool] = True
 
     def __init__(self, store: "RemoteStore", rows: Sequence[bytes], span: Span | None) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ Promises
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.database import Database
@@ -106,7 +106,7 @@ class Asked:
 class Unanswered(Missing):
     """The cache has to be asked first; with its replies the command can be run again."""
 
-    most_rounds = 4
+    most_rounds: ClassVar[int] = 4
 
     def __init__(self, cache: Cache, requests: tuple[CacheRequest, ...]) -> None:
         super().__init__()

@@ -184,7 +184,7 @@ def ranges_of_key(ns: bytes, key: bytes) -> list[Range]:
     """Where the rows of a key's incarnations are, the dead ones included."""
     meta = meta_row(ns, key)
     starts = [kind + ns + h8(key) + U32.pack(len(key)) + key for kind in PATH_PREFIXES]
-    return [(meta, meta + b"\0"), *((start, start + END + b"\xff") for start in starts)]
+    return [(meta, meta + b"\0"), *[(start, start + END + b"\xff") for start in starts]]
 
 
 def sub_prefix(row: bytes, ns_length: int, version: int) -> bytes:
