@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
 from stratakv.proxy.table import syntax
+from stratakv.proxy.table.registry import every_command
+from stratakv.proxy.table.summaries import docs_in_source
 from stratakv.proxy.table.syntax import Argument
 from tests.commands.test_connection import calls, same_bytes
 from tests.differential.inventory import LATER
@@ -105,6 +108,18 @@ def test_docs_agree(
     shared = [name for name in strata if name in redis]
     pairs = {name: (redis[name][fact], strata[name][fact]) for name in shared}
     assert {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} == {}
+
+
+@pytest.mark.parametrize("protocol", [3])
+def test_every_command_says_what_it_does(protocol: int, strata_wire: WireClient) -> None:
+    docs = _docs(strata_wire)
+    assert [name for name in docs if not docs[name]["summary"]] == []
+
+
+def test_the_source_tells_what_a_compiled_handler_cannot() -> None:
+    for entry in every_command():
+        docs = docs_in_source(entry.handler.__module__)
+        assert docs[entry.handler.__name__] == inspect.getdoc(entry.handler), entry.name
 
 
 def _docs(wire: WireClient) -> dict[str, dict[str, Any]]:

@@ -4,5 +4,6 @@
     syntax      the line as a tree of arguments
     categories  the ACL categories that follow from flags and group
     keyspecs    where the keys stand, and what is done with them
+    summaries   what a command does, in a line
     helptext    HELP of the containers
 """

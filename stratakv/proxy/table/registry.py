@@ -25,6 +25,7 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.proxy.table import categories as acl
 from stratakv.proxy.table import keyspecs
 from stratakv.proxy.table.keyspecs import KeySpec, KeyUse
+from stratakv.proxy.table.summaries import summary_of
 
 Handler = Callable[..., Any]
 Streak = Callable[[Any, list[list[bytes]], int], int]
@@ -74,7 +75,6 @@ class Command:
         self.words = tuple(word.lower() for word in words[:depth])
         self.name = "|".join(self.words)
         self.syntax = syntax
-        self.summary = (inspect.getdoc(handler) or "").split("\n\n")[0].replace("\n", " ")
         self.flags = frozenset(flags.split())
         self.traits = frozenset(traits.split())
         """Facts that COMMAND does not tell: `immediate` runs inside MULTI instead of being queued,
@@ -166,6 +166,11 @@ class Command:
         """Keys that were not there."""
         self.buckets = [0] * 40
         """Calls by duration: bucket n holds those below about 2**n microseconds."""
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        return summary_of(self.handler)
 
     @property
     def calls(self) -> int:
