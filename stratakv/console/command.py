@@ -58,6 +58,7 @@ def declare(commands: Any) -> None:
 
 def run_console(parsed: argparse.Namespace) -> int:
     """Until SIGTERM or SIGINT: 0, or 1 if it cannot listen."""
+    chosen = settings_of(parsed)
     lacking = [name for name in NEEDED if find_spec(name) is None]
     if lacking:
         print(
@@ -65,7 +66,6 @@ def run_console(parsed: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    chosen = settings_of(parsed)
     return asyncio.run(_serve(chosen))
 
 
