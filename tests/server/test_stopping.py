@@ -23,6 +23,7 @@ from stratakv.options import Options
 from stratakv.proxy import server as server_module
 from stratakv.proxy.observe.metrics import MetricsServer
 from stratakv.proxy.server import Server
+from stratakv.storage.engines import ENGINES
 from stratakv.storage.leveldb.engine import LevelEngine
 from stratakv.storage.memory import MemoryEngine
 from tests.harness.effort import rounds
@@ -136,8 +137,9 @@ def options(tmp_path: Path, **others: Any) -> Options:
 @contextlib.asynccontextmanager
 async def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **others: Any) -> Any:
     engine = Watched()
-    monkeypatch.setattr(server_module, "open_engine", lambda _: engine)
+    monkeypatch.setitem(ENGINES, "leveldb", lambda _: engine)
     inside = Inside(Server(options(tmp_path, **others), asyncio.get_running_loop()))
+    assert inside.server.store.engine is engine
     await inside.start()
     yield inside, engine
 
