@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
+from stratakv.proxy.run import slices as module
 from stratakv.proxy.run.slices import Slices
 
 
@@ -33,7 +36,8 @@ async def test_work_runs_between_the_turns_of_the_loop() -> None:
     assert slices.running == 0
 
 
-async def test_all_work_shares_one_slice_a_turn_in_order() -> None:
+async def test_all_work_shares_one_slice_a_turn_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "perf_counter", lambda: 0.0)
     slices = Slices(asyncio.get_running_loop())
     log: list[str] = []
 
@@ -53,8 +57,32 @@ async def test_all_work_shares_one_slice_a_turn_in_order() -> None:
         await asyncio.sleep(0)
         lengths.append(len(log) - before)
     assert "".join(log) == "abcabcabc"
-    assert lengths[0] <= 3, "those that begin are taken together"
+    assert lengths[0] == 3, "those that begin are taken together"
     assert max(lengths[1:]) == 1
+
+
+async def test_those_that_begin_share_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    log: list[str] = []
+    monkeypatch.setattr(module, "perf_counter", lambda: now)
+    slices = Slices(asyncio.get_running_loop())
+
+    def worker(name: str) -> Callable[[], None]:
+        def work() -> None:
+            nonlocal now
+            now += module.AWAKE_SECONDS / 2
+            log.append(name)
+
+        return work
+
+    for name in "abcde":
+        slices.start(worker(name))
+    begun = []
+    while slices.running:
+        before = len(log)
+        await asyncio.sleep(0)
+        begun.append("".join(log[before:]))
+    assert begun == ["ab", "cd", "e"]
 
 
 async def test_work_that_waits_leaves_the_loop_alone_until_it_is_called() -> None:
