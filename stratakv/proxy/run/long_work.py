@@ -111,6 +111,7 @@ class LongWork:
         if self._has_parts:
             self._has_parts = False
             self._keyspace.on_parts("spoilt")
+        self._author = None  # else its client would wait for the collector: the Txn knows this
         self._let_go()
 
     def _let_go(self) -> None:
