@@ -59,7 +59,7 @@ test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 # then something hangs.
 HBASE_TESTS ?= $(addprefix tests/commands/test_,$(addsuffix .py,hashes keys lists sets strings zsets))
 test-hbase: $(DEV)/.installed-test redis-server hbase
-	$(BIN)/pytest $(PYTEST_FLAGS) tests/hbase
+	$(BIN)/pytest -m "not full" $(PYTEST_FLAGS) tests/hbase
 	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=hbase \
 	  timeout 600 $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) $(HBASE_TESTS)
 
