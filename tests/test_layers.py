@@ -25,6 +25,7 @@ ROOMS = {
         "replication",
         "scripting",
         "run",
+        "cluster",
         "observe",
         "clients",
         "access",

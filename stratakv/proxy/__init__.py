@@ -8,6 +8,7 @@
     access     users and their rights
     clients    who is connected
     observe    what the server tells of itself
+    cluster    which node has which slots
     run        from a request to its reply
     scripting  Lua
     replication  masters and replicas

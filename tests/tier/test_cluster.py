@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stratakv.storage.cache.slots import ranges_of, slot_of, split
+from stratakv.slots import slot_of
+from stratakv.storage.cache.slots import ranges_of, split
 from tests.harness.servers import StartError, StrataServer
 from tests.harness.waiting import wait_until
 from tests.tier.cluster import RedisCluster

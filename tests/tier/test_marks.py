@@ -20,8 +20,8 @@ from stratakv.encodings.keyspace.zset_marks import (
     mark_near,
     names_in,
 )
+from stratakv.slots import slot_of
 from stratakv.storage.cache.contract import NoCache
-from stratakv.storage.cache.slots import slot_of
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient, encode

@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final
 
+from stratakv.slots import slot_of
 from stratakv.storage.cache.contract import Cache
-from stratakv.storage.cache.slots import Words, slot_of, split
+from stratakv.storage.cache.slots import Words, split
 
 NAME: Final = b"stratakv#store"
 CLUSTER_MARKS: Final = 128

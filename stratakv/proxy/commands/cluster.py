@@ -7,7 +7,7 @@ from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import Reply
-from stratakv.storage.cache.slots import slot_of
+from stratakv.slots import slot_of
 
 _GROUP = CommandGroup("cluster")
 command, container = _GROUP.command, _GROUP.container

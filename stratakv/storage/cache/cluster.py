@@ -17,17 +17,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from stratakv.slots import SLOTS, slot_of
 from stratakv.storage.cache.address import Address
 from stratakv.storage.cache.contract import BYPASS, Then, Traffic
 from stratakv.storage.cache.link import Link
 from stratakv.storage.cache.slots import (
-    SLOTS,
     Part,
     Redirection,
     Words,
     ranges_of,
     redirection,
-    slot_of,
     split,
 )
 

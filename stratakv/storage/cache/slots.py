@@ -1,27 +1,16 @@
 """Slots of a Redis Cluster: where names belong, and what nodes say about it."""
 
-from binascii import crc_hqx
 from typing import Any, Final, NamedTuple
 
 import hiredis
 
+from stratakv.slots import slot_of
 from stratakv.storage.cache.contract import Word
 
-SLOTS: Final = 16384
 Words = tuple[Word, ...]
 
 _OVER_NAMES: Final = (b"MGET", b"UNLINK")
 """Commands of ours that take any number of names and nothing else."""
-
-
-def slot_of(name: bytes) -> int:
-    """The slot of a name: that of the part in its first braces, unless there is nothing in them."""
-    start = name.find(b"{") + 1
-    if start:
-        end = name.find(b"}", start)
-        if end > start:
-            name = name[start:end]
-    return crc_hqx(name, 0) % SLOTS
 
 
 class Part(NamedTuple):
