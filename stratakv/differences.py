@@ -82,8 +82,8 @@ DIFFERENCES: Final = (
     ),
     (
         "DEBUG",
-        "a few subcommands that test suites need; SLEEP lets only its own client wait, RELOAD drops"
-        " what is cached in memory",
+        "the subcommands that test suites need; RELOAD drops what is cached in memory. Our own"
+        " SLEEP-ALONE lets only its own client wait",
     ),
     (
         "INFO",

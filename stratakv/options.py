@@ -489,7 +489,7 @@ class Options:
         "who started it and waits: then it stays in the foreground; auto looks",
     )
     enable_debug_command: str = option(
-        "yes", _one_of("no", "yes", "local"), "who may use DEBUG; local: over loopback or a socket"
+        "no", _one_of("no", "yes", "local"), "who may use DEBUG; local: over loopback or a socket"
     )
     debug_invariants: bool = option(
         False,

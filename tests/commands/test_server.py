@@ -249,9 +249,9 @@ def test_the_sections_of_our_own(strata_wire: WireClient) -> None:
     assert int(found["GC"]["gc_backlog"]) >= 0
 
 
-def test_debug_sleep_lets_the_others_go_on(strata_server: Process) -> None:
+def test_whoever_sleeps_alone_lets_the_others_go_on(strata_server: Process) -> None:
     with strata_server.client() as sleeper, strata_server.client() as other:
-        sleeper.write(encode("DEBUG", "SLEEP", "3") + encode("PING"))
+        sleeper.write(encode("DEBUG", "SLEEP-ALONE", "3") + encode("PING"))
         assert is_silent(sleeper)
         assert other.send("PING").raw == b"+PONG\r\n"
         assert is_silent(sleeper)

@@ -93,7 +93,7 @@ def test_the_slow_log_has_a_blocked_command_when_it_is_served(strata_server: Pro
 
 def test_a_transaction_that_sleeps_keeps_its_keys_and_nobody_elses(strata_server: Process) -> None:
     with strata_server.client() as sleeper, strata_server.client() as other:
-        for call in ("DEL k", "MULTI", "SET k 1", "DEBUG SLEEP 0.2", "INCR k"):
+        for call in ("DEL k", "MULTI", "SET k 1", "DEBUG SLEEP-ALONE 0.2", "INCR k"):
             sleeper.send(*call.split())
         sleeper.write(encode("EXEC"))
         assert other.send("SET", "unrelated", "x").raw == b"+OK\r\n"

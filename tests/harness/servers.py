@@ -30,6 +30,7 @@ OURS = {"STRATAKV_PYTHON", "STRATAKV_COMPILE"}
 TESTED = {"STRATAKV_DISK_RESERVE_BYTES": "1mb", "STRATAKV_DEBUG_INVARIANTS": "yes"}
 """Hundreds of data directories lie about after a run: each with a small reserve. A server that
 breaks an invariant ends at once, and says which."""
+WITH_DEBUG = {"STRATAKV_ENABLE_DEBUG_COMMAND": "yes"}
 
 
 SHOWN_CHARS = 4000
@@ -196,7 +197,7 @@ class StrataServer(Process):
 
     def start(self) -> Self:
         seen = len(self.output())
-        self._spawn(self._argv(), {**TESTED, **environment(), **self.env})
+        self._spawn(self._argv(), {**TESTED, **WITH_DEBUG, **environment(), **self.env})
         ready = self._ready_line(seen)
         self.port = self._number("port", ready)
         self.http_port = self._number("http_port", ready)

@@ -6,6 +6,7 @@
     reencoding       a key at another encode-version
     expiry_times     how long keys have to live on average
     inspect          the rows of a key, for people
+    digest           a number that stands for all data
     check            whether everything agrees
     check_streams    the same, of streams
     damage           which keys a damaged file means

@@ -1,12 +1,16 @@
 """DEBUG: what test suites want, and nobody else."""
 
+import time
 from collections.abc import Callable, Sequence
 
 from stratakv import errors
-from stratakv.encodings.keyspace.txn import ROW_BUDGET
-from stratakv.encodings.layout.numbers import parse_int
+from stratakv.encodings.keyspace.txn import ROW_BUDGET, Uncovered
+from stratakv.encodings.layout.numbers import parse_float, parse_int
 from stratakv.encodings.types.keys.sizes import stored_bytes
+from stratakv.encodings.types.strings import strings
+from stratakv.encodings.upkeep import digest
 from stratakv.errors import CommandError
+from stratakv.proxy.arguments.args import ranged
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.table.registry import TABLE, CommandGroup
 from stratakv.proxy.wire.replies import (
@@ -25,11 +29,13 @@ from stratakv.proxy.wire.replies import (
 command = CommandGroup("server").command
 
 _ADMIN = "admin noscript loading stale"
+_LONGEST_SLEEP = 1e6
+_MOST = (1 << 63) - 1
 
 
 @command("DEBUG subcommand [argument [argument ...]]", _ADMIN)
 def debug(session: Session, subcommand: bytes, *arguments: bytes) -> Reply:
-    """Do what only tests want: sleep, stop active expiry, look at an object."""
+    """Do what only tests want: sleep, make keys, tell the digest of all data."""
     allowed = session.server.options.enable_debug_command
     if allowed == "no" or (allowed == "local" and not session.connection.is_local):
         raise CommandError(errors.NO_DEBUG)
@@ -44,16 +50,47 @@ def _no_op(session: Session, *arguments: bytes) -> Reply:
 
 
 def _sleep(session: Session, seconds: bytes) -> Reply:
+    """As in Redis nobody is served meanwhile."""
+    time.sleep(_seconds(seconds))
+    return OK
+
+
+def _sleep_alone(session: Session, seconds: bytes) -> Reply:
     """Only this client waits, with the keys of its transaction locked if it is in one."""
-    try:
-        duration = float(seconds)
-    except ValueError:
-        duration = 0.0
-    if not 0 < duration < float("inf"):
-        return OK
-    session.txn.expect_work(ROW_BUDGET + 1)  # in the room of long commands one can wait
-    server = session.server
-    server.slices.wait(lambda resume: server.loop.call_later(duration, resume))
+    duration = _seconds(seconds)
+    if duration:
+        session.txn.expect_work(ROW_BUDGET + 1)  # in the room of long commands one can wait
+        server = session.server
+        server.slices.wait(lambda resume: server.loop.call_later(duration, resume))
+    return OK
+
+
+def _seconds(text: bytes) -> float:
+    number = parse_float(text)
+    return 0.0 if number is None or not 0 < number < _LONGEST_SLEEP else number
+
+
+def _digest(session: Session) -> Reply:
+    session.txn.expect_work(ROW_BUDGET + 1)
+    return Status(digest.of_everything(session.txn).hex().encode())
+
+
+def _digest_values(session: Session, *keys: bytes) -> Reply:
+    return [Status(digest.of_value(session.txn, key).hex().encode()) for key in keys]
+
+
+def _populate(session: Session, count: bytes, prefix: bytes = b"key", size: bytes = b"0") -> Reply:
+    """Make strings of those that are not there; as in Redis no replica is told."""
+    total, length = (ranged(text, 0, _MOST, errors.NOT_POSITIVE) for text in (count, size))
+    txn = session.txn
+    if session.lock is None and session.unit is None:
+        raise Uncovered
+    for number in range(total):
+        key = b"%b:%d" % (prefix, number)
+        if txn.find(key) is None:
+            value = b"value:%d" % number
+            strings.assign(txn, key, value[: length or None].ljust(length, b"\0"))
+        txn.pause_if_due()
     return OK
 
 
@@ -157,11 +194,15 @@ _PROTOCOL: dict[bytes, Reply] = {
 _Debug = Callable[..., Reply]
 _DEBUG: dict[bytes, tuple[_Debug, Sequence[int]]] = {
     b"SLEEP": (_sleep, (1,)),
+    b"SLEEP-ALONE": (_sleep_alone, (1,)),
     b"SET-ACTIVE-EXPIRE": (_set_active_expire, (1,)),
     b"PAUSE-CRON": (_pause_cron, (1,)),
     b"OBJECT": (_object, (1,)),
     b"RELOAD": (_reload, range(4)),
     b"LOADAOF": (_reload, (0,)),
+    b"DIGEST": (_digest, (0,)),
+    b"DIGEST-VALUE": (_digest_values, range(1024)),
+    b"POPULATE": (_populate, (1, 2, 3)),
     b"ERROR": (_error, (1,)),
     b"PROTOCOL": (_protocol, (1,)),
     b"QUICKLIST-PACKED-THRESHOLD": (_no_op, (1,)),

@@ -112,6 +112,5 @@ REDIS_DEFAULTS: Final = {
     "port": "6379",
     "client-output-buffer-limit": "normal 0 0 0 slave 268435456 67108864 60"
     " pubsub 33554432 8388608 60",
-    "enable-debug-command": "no",
 }
 """What holds for a redis.conf that does not say otherwise, where a file of ours means another."""

@@ -128,7 +128,7 @@ def matching(txn: Txn, pattern: bytes) -> list[bytes]:
     if not total:
         return []
     txn.expect_work(total)
-    _show_metas(txn)
+    show_metas(txn)
     matches, due = compile_glob(pattern), _due_keys(txn)
     ns = txn.db.ns
     start = rows.META + ns
@@ -173,7 +173,7 @@ def scan(
     total = count(txn)
     if not total:
         return 0, []
-    _show_metas(txn)
+    show_metas(txn)
     ns = txn.db.ns
     matches = compile_glob(pattern if pattern is not None else b"*")
     found = []
@@ -218,7 +218,7 @@ def choose(txn: Txn) -> bytes | None:
     """A random key: one of the few that follow a random place; None if there is none."""
     if not count(txn):
         return None
-    _show_metas(txn)
+    show_metas(txn)
     ns = txn.db.ns
     place = rows.meta_rows_from(ns, random.getrandbits(64))
     start, stop = rows.META + ns, rows.end_of(rows.META + ns)
@@ -245,7 +245,7 @@ def _first_live(txn: Txn, start: bytes, stop: bytes) -> bytes | None:
         start = row + b"\0"
 
 
-def _show_metas(txn: Txn) -> None:
+def show_metas(txn: Txn) -> None:
     """Let scans see the metas of this Txn, which are not rows yet."""
     for meta in txn.metas.values():
         txn.rows[meta.row] = metas.encode(meta)
