@@ -62,6 +62,11 @@ def lacking() -> str:
     return ""
 
 
+def hbase_flags(zookeeper: str, table: str) -> list[str]:
+    """Of a StrataKV that keeps its rows in a table there."""
+    return ["--engine", "hbase", "--hbase-zookeeper", zookeeper, "--hbase-table", table]
+
+
 @dataclass(slots=True, eq=False)
 class HBaseServer(Process):
     """Master, regionserver and ZooKeeper; the ports stay when it is started again."""
@@ -78,7 +83,7 @@ class HBaseServer(Process):
 
     def flags(self, table: str = "stratakv") -> list[str]:
         """Of a StrataKV that keeps its rows there."""
-        return ["--engine", "hbase", "--hbase-zookeeper", self.address, "--hbase-table", table]
+        return hbase_flags(self.address, table)
 
     def start(self) -> Self:
         if not self.port:

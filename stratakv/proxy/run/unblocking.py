@@ -1,7 +1,8 @@
 """Unblocking clients: their command runs again when a key that they wait for has changed.
 
-Who misses something of an engine elsewhere stays where it is, with its place in line, its time and
-what it takes for nothing; when that is at hand, the key is offered once more.
+Who misses something of an engine elsewhere, or finds its keys locked by a long command, stays where
+it is, with its place in line, its time and what it takes for nothing; when that is over, the key is
+offered once more.
 """
 
 from functools import partial
@@ -12,6 +13,7 @@ from stratakv import errors
 from stratakv.errors import CommandError
 from stratakv.proxy.run.blocking import Blocked, BlockedClients, WaitedKey, WouldBlock
 from stratakv.proxy.run.guards import LOCKED, READY, Guards
+from stratakv.proxy.run.lock_waits import claim_of
 from stratakv.proxy.run.running import invoke
 from stratakv.storage.missing import Answers, Missing, TooLong
 
@@ -47,8 +49,8 @@ class Unblocking:
         place = (session.txn.db.index, key)
         if place in blocked.awaited:
             return False  # nobody who came later is served before it
-        if self._guards.bits & LOCKED and self._is_locked_out(blocked):
-            return True
+        if self._guards.bits & LOCKED and self._is_locked_out(blocked, place):
+            return False
         started = perf_counter()
         try:
             value = self._running.run(
@@ -97,14 +99,22 @@ class Unblocking:
             self._blocked.offer(place)
             self.serve()
 
-    def _is_locked_out(self, blocked: Blocked) -> bool:
-        """Whether a long command holds a key of a blocked client; it then begins anew after it."""
-        session = blocked.session
-        if not self._dispatcher.wait_for_locks(session, blocked.entry, blocked.request):
+    def _is_locked_out(self, blocked: Blocked, place: WaitedKey) -> bool:
+        """Whether a long command holds a key of a blocked client; it is served after it.
+
+        It stays blocked: run anew it would be refused if the key is of another type by then.
+        """
+        wanted = claim_of(blocked.session, blocked.entry, blocked.request)
+        locks = self._dispatcher.lock_waits.locks
+        if not locks.blocks(wanted):
             return False
-        self._blocked.free(blocked)
-        session.backlog.appendleft(blocked.request)
+        blocked.awaited.add(place)
+        locks.wait(wanted, lambda lock: self._offer_soon(blocked, place))
         return True
+
+    def _offer_soon(self, blocked: Blocked, place: WaitedKey) -> None:
+        """Its keys are free; whoever gives locks back is not to be held up by what follows."""
+        blocked.session.server.loop.call_soon(self._offer, blocked, place, None)
 
 
 def _serve(blocked: Blocked, key: bytes) -> Any:
