@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.harness.wire import Arg, WireClient, encode
+from tests.harness.wire import Arg, Reply, WireClient, encode
 
 BIG = 1500
 """Members of the large sets: more than a command may touch in one turn of the server's loop."""
@@ -81,8 +81,9 @@ class Ledger:
             replies = [client.read() for _ in step.commands]
             self.refused += [str(reply) for reply in replies if reply.frame.is_error]
             self.under_way.popleft()
-            step.apply(self.model)
-            self.acknowledged += 1
+            if not _is_refused(replies[-1]):
+                step.apply(self.model)
+                self.acknowledged += 1
 
     # what the store may hold
 
@@ -199,6 +200,11 @@ class Ledger:
                 model, b"z" + key, Scores((member, 1.0) for member in _members(model, one))
             ),
         )
+
+
+def _is_refused(reply: Reply) -> bool:
+    """Whether the store could not be asked or written: then nothing was done."""
+    return reply.frame.is_error and reply.raw.startswith((b"-MISCONF", b"-EXECABORT"))
 
 
 def _append(model: Model, key: bytes, tail: bytes) -> None:
