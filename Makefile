@@ -54,10 +54,9 @@ test-all:
 test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 	$(USERS) $(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
 
-# The client of HBase and the engine, on a real one, and commands of the simple types on a server that stands on it.
-# HBASE_TESTS="tests/differential tests/commands" is all there is. Where no HBase can be had, most is skipped. Bounded: by
-# then something hangs.
-HBASE_TESTS ?= $(addprefix tests/commands/test_,$(addsuffix .py,hashes keys lists sets strings zsets))
+# The client of HBase and the engine, on a real one, and commands on a server that stands on it, at quick effort.
+# Where no HBase can be had, most is skipped. Bounded: by then something hangs.
+HBASE_TESTS ?= tests/commands tests/differential
 test-hbase: $(DEV)/.installed-test redis-server hbase
 	$(BIN)/pytest -m "not full" $(PYTEST_FLAGS) tests/hbase
 	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=hbase \

@@ -37,6 +37,11 @@ class HeldSpan:
         self._late: dict[bytes, bytes | None] = dict(late)
         """Rows that the engine may not have had when it was read; until it is there."""
 
+    @property
+    def names(self) -> list[bytes]:
+        """The rows that it has, in order; not to be changed."""
+        return self._names
+
     def arrived(self, found: Found) -> None:
         """The engine has told what it has of it."""
         self.low, self.high = found.low, found.high

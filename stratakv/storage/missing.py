@@ -6,8 +6,10 @@ asked for, without holding anybody up, and the command is run again when it is t
 the Redis tier; what lies on the way to the next row of an embedded engine never is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
+
+from stratakv.storage.at_hand import HeldSpan
 
 Then = Callable[[Exception | None], None]
 """Called once it is at hand, with None; with `TooLong` if the command has to go the long way, and
@@ -21,17 +23,20 @@ class TooLong(Exception):
 class Answers:
     """What was found out for one command, which is run again with it; lives as long."""
 
-    __slots__ = ("held", "rounds")
+    __slots__ = ("held", "rounds", "spans")
 
     def __init__(self) -> None:
         self.rounds = 0
         """How often something was missing."""
         self.held: list[Callable[[], None]] = []
         """Lets go of what is kept at hand for the command."""
+        self.spans: list[HeldSpan] = []
+        """Ranges that are kept at hand for it."""
 
     def close(self) -> None:
         """The command has ended, or goes another way."""
         held, self.held = self.held, []
+        self.spans = []
         for let_go in held:
             let_go()
 
@@ -49,8 +54,8 @@ class Missing(TooLong):
         """Whether it is of use to run such a command again; else it goes the long way at once."""
         return True
 
-    def foresee(self, rows: Callable[[], list[bytes]]) -> None:
-        """Those rows will probably be missed next, if it is rows that are."""
+    def foresee(self, rows: Callable[[Sequence[bytes]], list[bytes]]) -> None:
+        """If it is rows that are missing: those that are given for them will probably be next."""
 
     def ask(self, answers: Answers, then: Then) -> None:
         """Have it asked for, and kept with the answers; `then` may be called at once."""

@@ -61,9 +61,14 @@ class NotAtHand(Missing):
         self._rows = list(rows)
         self._span = span
 
-    def foresee(self, rows: Callable[[], list[bytes]]) -> None:
+    def foresee(self, rows: Callable[[Sequence[bytes]], list[bytes]]) -> None:
         """What will be missed next is fetched at once."""
-        self._rows.extend([row for row in rows() if self._store.peek(row) is UNKNOWN])
+        foreseen = dict.fromkeys(rows(self._rows))
+        self._rows += [
+            row
+            for row in foreseen
+            if self._store.peek(row) is UNKNOWN and row not in self._rows[:1]
+        ]
 
     def ask(self, answers: Answers, then: Then) -> None:
         """Join what this turn asks for."""
@@ -94,6 +99,7 @@ class RemoteStore(Store):
         self._wanted_rows: dict[bytes, HeldRow] = {}
         self._wanted_spans: list[HeldSpan] = []
         self._wanting: list[Then] = []
+        self._fetches = 0
         self._committing = False
         self._failure: StoreUnavailable | None = None
         self._wait: Wait | None = None
@@ -218,12 +224,14 @@ class RemoteStore(Store):
             awaited = HeldSpan(span, {})
             awaited.written(late)
             self._hand.spans.append(awaited)
+            answers.spans.append(awaited)
             answers.held.append(partial(self._hand.release_span, awaited))
             self._wanted_spans.append(awaited)
         self._wanting.append(then)
 
     def _send(self) -> None:
         """Ask for all that this turn misses."""
+        self._fetches += 1
         wanting, self._wanting = self._wanting, []
         rows, self._wanted_rows = self._wanted_rows, {}
         spans, self._wanted_spans = self._wanted_spans, []
@@ -453,12 +461,12 @@ class RemoteStore(Store):
 
     @property
     def remote_counters(self) -> Mapping[str, int | float]:
-        """What was asked of the engine, by name."""
-        return self.remote.counters
+        """What was asked of the engine, by name; `fetches` for what commands have missed."""
+        return {**self.remote.counters, "fetches": self._fetches}
 
     def report(self) -> str:
         """What the client has done."""
-        return "".join(f"{name}: {value}\n" for name, value in self.remote.counters.items())
+        return "".join(f"{name}: {value}\n" for name, value in self.remote_counters.items())
 
     def tidy(self) -> None:
         """There are no files."""

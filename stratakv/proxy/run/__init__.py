@@ -14,6 +14,7 @@
     long_commands  a command over a LongTxn
     long_work      a LongTxn, and its waits for the store
     retries        a command that misses something, run again with it
+    foresight      what a command that misses a row will miss next
     ranking        directories of ranks, and who waits for one
     blocking       clients that wait for a key
     unblocking     their command, run again

@@ -11,17 +11,17 @@ yet, so it is run again as if it came now, in a plain Txn, over what is decided 
    the head of its client's backlog, and is admitted like any other.
 """
 
-from itertools import islice
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from stratakv.encodings.keyspace.txn import CacheAnswers
-from stratakv.encodings.layout.rows import meta_row
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.blocking import WouldBlock
+from stratakv.proxy.run.foresight import foreseen
 from stratakv.proxy.run.guards import LOCKED, PAUSED, READ_ONLY, READY, WATCHED
 from stratakv.proxy.run.lock_waits import claim_of, needs_locks
-from stratakv.proxy.table.registry import TABLE, Command
+from stratakv.proxy.table.registry import Command
 from stratakv.storage.missing import Missing, TooLong
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from stratakv.proxy.wire.requests import Request
 
 
-FORESEEN_REQUESTS: Final = 100
-FORESEEN_KEYS: Final = 1000
-"""Of a pipeline, or of a command, that are fetched together."""
+FORESEEING_ROUNDS: Final = 20
+"""Who still misses something then needs what nobody can foresee."""
 
 
 class Retry:
@@ -51,23 +50,12 @@ class Retry:
 
     def ask(self, missing: Missing) -> None:
         """Have it asked for; the client waits, the others do not."""
+        answers = self._answers
         self._dispatcher.pipelines.await_answer(self._session)
-        if not self._answers.rounds:
-            missing.foresee(self._other_rows)
-        self._answers.rounds += 1
-        missing.ask(self._answers, self._go_on)
-
-    def _other_rows(self) -> list[bytes]:
-        """The metas of all keys that the command names, and of those in what is to follow."""
-        ns = self._session.txn.db.ns
-        keys = self._entry.find_keys(self._request)
-        for request in islice(self._session.backlog, FORESEEN_REQUESTS):
-            entry = TABLE.get(request[0].lower()) if request else None
-            if entry is None or entry.key_finder is not None:
-                continue
-            if entry.min_args <= len(request) <= entry.max_args:
-                keys += entry.find_keys(request)
-        return [meta_row(ns, key) for key in keys[:FORESEEN_KEYS]]
+        if answers.rounds < FORESEEING_ROUNDS:
+            missing.foresee(partial(foreseen, self._session, self._entry, self._request, answers))
+        answers.rounds += 1
+        missing.ask(answers, self._go_on)
 
     def _go_on(self, failure: Exception | None) -> None:
         """It is at hand, or cannot be had that way."""
