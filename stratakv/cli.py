@@ -96,8 +96,23 @@ def _add_check(commands: Any) -> None:
     check = commands.add_parser(
         "check", help="verify the files and the invariants of a data directory"
     )
-    check.add_argument("dir", metavar="DIR")
+    check.add_argument("dir", metavar="DIR", nargs="?", help="not with --engine hbase")
+    _add_table(check)
     check.set_defaults(run=run_check)
+
+
+def _add_table(command: argparse.ArgumentParser) -> None:
+    """Options that name a table of an HBase in place of a directory."""
+    command.add_argument("--engine", choices=["hbase"], help="read a table, while it is served too")
+    command.add_argument("--hbase-zookeeper", default="", metavar="HOST:PORT,...")
+    command.add_argument("--hbase-table", default="stratakv", metavar="NAME")
+
+
+def _directory(parsed: argparse.Namespace) -> Path:
+    """The directory that was named, where no table was."""
+    if parsed.dir is None:
+        raise StoreUnavailable("name a data directory, or a table with --engine hbase")
+    return Path(parsed.dir)
 
 
 def _add_repair(commands: Any) -> None:
@@ -113,8 +128,9 @@ def _add_repair(commands: Any) -> None:
 
 def _add_inspect(commands: Any) -> None:
     inspect = commands.add_parser("inspect", help="show the rows of a key in a data directory")
-    inspect.add_argument("dir", metavar="DIR")
+    inspect.add_argument("dir", metavar="DIR", nargs="?", help="not with --engine hbase")
     inspect.add_argument("key", metavar="KEY")
+    _add_table(inspect)
     inspect.add_argument("--db", type=int, default=0, metavar="N", help="database (default: 0)")
     inspect.add_argument(
         "--namespace", default="", metavar="NAME", help="the namespace of users that it is in"
@@ -127,12 +143,16 @@ def _add_inspect(commands: Any) -> None:
 
 def run_inspect(parsed: argparse.Namespace) -> int:
     """`stratakv inspect DIR KEY`: 0 if there is such a key."""
-    from stratakv.encodings.upkeep.inspect import inspect_directory
+    from stratakv.encodings.upkeep.inspect import inspect_directory, inspect_table
 
     key = os.fsencode(parsed.key)
     found = False
-    place = Path(parsed.dir), parsed.db
-    for line in inspect_directory(*place, key, parsed.limit, parsed.namespace):
+    wanted = parsed.db, key, parsed.limit, parsed.namespace
+    if parsed.engine == "hbase":
+        lines = inspect_table(parsed.hbase_zookeeper, parsed.hbase_table, *wanted)
+    else:
+        lines = inspect_directory(_directory(parsed), *wanted)
+    for line in lines:
         print(line)
         found = found or line.startswith("  type")
     return 0 if found else 1
@@ -140,9 +160,13 @@ def run_inspect(parsed: argparse.Namespace) -> int:
 
 def run_check(parsed: argparse.Namespace) -> int:
     """`stratakv check DIR`: 0 if every invariant holds, 1 with a line for each that does not."""
+    if parsed.engine == "hbase":
+        from stratakv.encodings.upkeep.check_table import check_table
+
+        return check_table(parsed.hbase_zookeeper, parsed.hbase_table)
     from stratakv.encodings.upkeep.check import check_directory
 
-    return check_directory(Path(parsed.dir))
+    return check_directory(_directory(parsed))
 
 
 def run_repair(parsed: argparse.Namespace) -> int:

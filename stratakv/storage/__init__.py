@@ -12,6 +12,7 @@
     queue_heads  where the live rows of a queue begin
     memory       an engine without a disk
     leveldb      the embedded engine
+    tables       tables of an HBase, for the offline tools
     hbase        rows in an HBase: the engine, and the client that it stands on
     cache        a Redis in front of the store
 """

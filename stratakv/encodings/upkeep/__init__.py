@@ -9,6 +9,7 @@
     digest           a number that stands for all data
     check            whether everything agrees
     check_streams    the same, of streams
+    check_table      the same, of a table of an HBase
     damage           which keys a damaged file means
     recount          invariants made true again after a loss
     recount_streams  the same, of streams

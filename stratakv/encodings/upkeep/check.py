@@ -87,12 +87,12 @@ def check_directory(path: Path) -> int:
         damaged += damage.keeps_from_reading
         print(describe_damage(path, damage))
     if damaged:
-        print(f"{path}: {_problems(found)}; the invariants are checked when it is repaired")
+        print(f"{path}: {problems_text(found)}; the invariants are checked when it is repaired")
         return 1
     checker = None
     try:
         with closing(open_directory(path)) as engine:
-            checker = Checker(engine, _show_progress if sys.stderr.isatty() else None)
+            checker = Checker(engine, show_progress if sys.stderr.isatty() else None)
             for problem in checker.run():
                 found += 1
                 print(problem)
@@ -100,11 +100,12 @@ def check_directory(path: Path) -> int:
         found += 1
         print(error.text.decode("latin-1"))
     keys, count = (checker.keys, checker.rows) if checker is not None else (0, 0)
-    print(f"{path}: {keys} keys, {count} rows checked, {_problems(found)}")
+    print(f"{path}: {keys} keys, {count} rows checked, {problems_text(found)}")
     return 1 if found else 0
 
 
-def _problems(found: int) -> str:
+def problems_text(found: int) -> str:
+    """How many were found, for people."""
     return "no problem" if not found else f"{found} problem" + "s" * (found > 1)
 
 
@@ -113,7 +114,8 @@ def check(reader: Reader) -> Iterator[Problem]:
     return Checker(reader).run()
 
 
-def _show_progress(count: int) -> None:
+def show_progress(count: int) -> None:
+    """A line that is written over and over."""
     print(f"\r{count} rows", end="", file=sys.stderr, flush=True)
 
 

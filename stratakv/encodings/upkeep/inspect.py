@@ -14,9 +14,11 @@ from stratakv.encodings.layout.metas import HASH, NO_EXPIRY, SET, STRING, ZSET, 
 from stratakv.encodings.layout.tenant_records import decode_tenant
 from stratakv.encodings.types.strings import strings
 from stratakv.errors import StoreUnavailable, quote
+from stratakv.slots import group_of, slot_of
 from stratakv.storage.contract import Reader
 from stratakv.storage.engines import open_directory
 from stratakv.storage.store import Store
+from stratakv.storage.tables import open_table
 
 SHOWN_ROWS: Final = 100
 SHOWN_BYTES: Final = 64
@@ -61,14 +63,27 @@ def inspect_directory(
     Requires: no server is running on it.
     """
     with closing(open_directory(path)) as engine:
-        if not tenant:
-            ns = names_in(engine, database + 1)[database]
-        else:
-            raw = engine.get(rows.TENANT + tenant.encode())
-            if raw is None:
-                raise StoreUnavailable(f"there is no namespace {tenant!r}")
-            ns = decode_tenant(rows.TENANT + tenant.encode(), raw).namespace(database)
-        yield from inspect(engine, ns, key, limit)
+        yield from inspect(engine, _namespace(engine, database, tenant), key, limit)
+
+
+def inspect_table(
+    zookeeper: str, name: str, database: int, key: bytes, limit: int, tenant: str = ""
+) -> Iterator[str]:
+    """The same for a table of an HBase, whoever serves it."""
+    with closing(open_table(zookeeper, name)) as table:
+        group = group_of(slot_of(key), table.groups)
+        with closing(table.view(group)) as view:
+            yield from inspect(view, _namespace(view, database, tenant), key, limit)
+
+
+def _namespace(reader: Reader, database: int, tenant: str) -> bytes:
+    """The namespace of a database, of nobody or of a namespace of users."""
+    if not tenant:
+        return names_in(reader, database + 1)[database]
+    raw = reader.get(rows.TENANT + tenant.encode())
+    if raw is None:
+        raise StoreUnavailable(f"there is no namespace {tenant!r}")
+    return decode_tenant(rows.TENANT + tenant.encode(), raw).namespace(database)
 
 
 def describe(meta: Meta) -> Iterator[str]:

@@ -4,6 +4,7 @@ A table has one region for each group of slots. Rows of a group begin with its p
 of it, the fence, says who may write. The client needs the extra `stratakv[hbase]`.
 
     engine        one group, written by this process: what a store stands on
+    looking       a table that is only read, whoever serves it
     owner         the right to it: epochs, turns, and how long reads may be answered
     thread        the loop that the client lives on
     client        the front: reads, scans, snapshots, commits of one table

@@ -54,6 +54,10 @@ class HBase:
         await self._table.ensure()
         return self
 
+    async def find(self) -> int:
+        """The number of groups of a table that is there and ours; nothing is made or tried."""
+        return await self._table.find()
+
     @property
     def is_pressed(self) -> bool:
         """Whether a server has said that it has too much to do."""

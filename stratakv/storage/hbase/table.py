@@ -60,6 +60,15 @@ class Table:
         regions = await self._calls.until_done("waiting for the regions", self._all_regions)
         await self._probe_servers(regions)
 
+    async def find(self) -> int:
+        """The number of groups of a table that is there; raises `NoTable`, or `Unsupported`."""
+        schema = await self._schema()
+        if schema is None:
+            raise NoTable(f"HBase has no table {self._name.decode()}")
+        self.groups = self._groups_of(schema)
+        await self._calls.until_done("looking for the regions", self._all_regions)
+        return self.groups
+
     # the master
 
     async def _schema(self) -> pb.TableSchema | None:
@@ -111,12 +120,10 @@ class Table:
     # whether it can be trusted
 
     def _check(self, schema: pb.TableSchema) -> None:
-        settings = {pair.first: pair.second for pair in schema.attributes}
-        groups = settings.get(GROUPS, b"").decode()
+        settings = _settings(schema)
+        groups = self._groups_of(schema)
         what = f"the table {self._name.decode()}"
-        if not groups:
-            raise Unsupported(f"{what} was not made by StrataKV: give it a table of its own")
-        if groups != str(self.groups):
+        if groups != self.groups:
             raise Unsupported(
                 f"{what} was made for {groups} groups, not {self.groups}: their number cannot "
                 "change, since it says where the rows are"
@@ -124,6 +131,15 @@ class Table:
         endpoints = [value for name, value in settings.items() if name.startswith(b"coprocessor$")]
         if not any(COPROCESSOR.encode() in value for value in endpoints):
             raise Unsupported(f"{what} has lost its coprocessor {COPROCESSOR}")
+
+    def _groups_of(self, schema: pb.TableSchema) -> int:
+        groups = _settings(schema).get(GROUPS, b"")
+        if not groups.isdigit():
+            raise Unsupported(
+                f"the table {self._name.decode()} was not made by StrataKV: "
+                "give it a table of its own"
+            )
+        return int(groups)
 
     async def _all_regions(self) -> list[Region]:
         """The regions, once each group has one that is served; raises `NoRegion`."""
@@ -181,6 +197,10 @@ async def _clean_up(calls: Calls, group: Group, at: int) -> None:
         await mutate(calls, group.probe, request.SerializeToString())
     except HBaseError:
         return  # it is refused anyway
+
+
+def _settings(schema: pb.TableSchema) -> dict[bytes, bytes]:
+    return {pair.first: pair.second for pair in schema.attributes}
 
 
 def _pairs(settings: dict[bytes, bytes]) -> list[pb.BytesBytesPair]:
