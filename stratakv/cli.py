@@ -308,7 +308,7 @@ async def _serve(chosen: Options, ready: Announce) -> int:
     from stratakv.proxy.server import Server
 
     loop = asyncio.get_running_loop()
-    _obey_signals(loop, lambda: server.stop(), lambda: _read_again(server))
+    _obey_signals(loop, lambda: server)
     server = Server(chosen, loop)
     metrics = MetricsServer(server)
     try:
@@ -333,16 +333,22 @@ def _read_again(server: "Server") -> None:
     service_manager.tell(service_manager.READY)
 
 
-def _obey_signals(
-    loop: asyncio.AbstractEventLoop, stop: Callable[[], None], reload: Callable[[], None]
-) -> None:
+def _obey_signals(loop: asyncio.AbstractEventLoop, server: Callable[[], "Server"]) -> None:
     """SIGTERM and SIGINT stop the server as soon as it is there.
 
     SIGHUP has files opened again; a terminal that hangs up ends nothing, as with Redis.
     """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    loop.add_signal_handler(signal.SIGHUP, reload)
+    from stratakv.proxy.jobs.ending import obey_signal
+
+    def terminate() -> None:
+        obey_signal(server(), server().options.shutdown_on_sigterm)
+
+    def interrupt() -> None:
+        obey_signal(server(), server().options.shutdown_on_sigint)
+
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGHUP, lambda: _read_again(server()))
 
 
 def _tune_interpreter() -> None:

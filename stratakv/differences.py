@@ -70,10 +70,16 @@ DIFFERENCES: Final = (
         "CONFIG",
         "appendonly and appendfsync are names for the durability (`no` is os), loglevel for"
         " log-level; the limits of compact forms show in OBJECT ENCODING. Names that tune what does"
-        " not exist here (maxmemory, save, hz, repl-diskless-..., active-defrag-...) may be set to"
+        " not exist here (hz, repl-diskless-..., active-defrag-...) may be set to"
         " what they are and are refused otherwise, with the reason. CONFIG REWRITE writes what was"
         " changed into the file, a TOML or a redis.conf, and leaves the rest as it is. Our own"
         " options are there as well",
+    ),
+    (
+        "save",
+        "no save points unless some are set: data is on disk without them. A dump of a save point is"
+        " written beside everything else, and FLUSHALL writes none; if it fails, writes go on,"
+        " since the store has them",
     ),
     (
         "COMMAND DOCS",
@@ -98,17 +104,17 @@ DIFFERENCES: Final = (
         "OBJECT IDLETIME, OBJECT FREQ",
         "the idle time is kept with what is cached of a key, not on disk: of a key that is not"
         " cached it is a lower bound, since the last use of any key that left the cache, at most"
-        " since the start. TTL, TYPE and EXISTS are uses, and so is a large write of any key of the"
-        " database for those that are not cached. maxmemory-policy is always noeviction: OBJECT"
-        " FREQ is refused and RESTORE's FREQ has no effect, as in Redis without an LFU policy",
+        " since the start; a large write of any key of the database is a use of those that are not"
+        " cached. With an LFU policy a command uses each key that it names once, whatever else it"
+        " does; a key that is met for the first time begins with 5, as a new one does",
     ),
     (
         "maxmemory, CLIENT NO-EVICT, CLIENT NO-TOUCH",
-        "data is on disk: memory evicts no key, so maxmemory is 0, and CONFIG SET refuses another"
-        " value and names the options that bound memory (meta-cache-bytes, block-cache-bytes,"
-        " write-buffer-bytes) and disk (maxdisk-bytes, which refuses writes as maxmemory with"
-        " noeviction does). No client is ever cut for the memory of all, so NO-EVICT is true of"
-        " each. After NO-TOUCH ON what a client reads is no use of its keys, except what it waited"
+        "data is on disk: beyond maxmemory copies leave the memory, whatever the policy is, and no"
+        " key goes and no command is refused for it (evicted_keys stays 0); maxdisk-bytes refuses"
+        " writes as maxmemory with noeviction does. maxmemory-clients cuts the largest clients as"
+        " in Redis; what a client takes is estimated, and no buffer is kept for one that sends"
+        " nothing. After NO-TOUCH ON what a client reads is no use of its keys, except what it waited"
         " for, or reached by a script that was not given the key",
     ),
     (

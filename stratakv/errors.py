@@ -135,6 +135,11 @@ NO_LFU = (
     b"Please note that when switching between policies at runtime LRU and LFU data "
     b"will take some time to adjust."
 )
+LFU_INSTEAD = (
+    b"ERR An LFU maxmemory policy is selected, idle time not tracked. "
+    b"Please note that when switching between policies at runtime LRU and LFU data "
+    b"will take some time to adjust."
+)
 
 SCORE_NAN = b"ERR resulting score is not a number (NaN)"
 NX_WITH_XX = b"ERR XX and NX options at the same time are not compatible"

@@ -190,7 +190,61 @@ class PolicyRule:
     source: str = ""
 
 
+MAXMEMORY_POLICIES: Final = (
+    *("volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"),
+    *("allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
+)
+ENDING_WORDS: Final = ("default", "save", "nosave", "now", "force")
+
+
+def _size_or_share(text: str) -> str:
+    """Bytes, or a share of maxmemory such as 5%."""
+    if not text.endswith("%"):
+        return str(parse_size(text))
+    if not 0 <= int(text[:-1]) <= 100:
+        raise ValueError
+    return f"{int(text[:-1])}%"
+
+
+def _save_points(text: str) -> str:
+    """Pairs of seconds and changes."""
+    numbers = [int(word) for word in text.split()]
+    if (
+        len(numbers) % 2
+        or any(number < 1 for number in numbers[::2])
+        or min(numbers, default=0) < 0
+    ):
+        raise ValueError
+    return " ".join(map(str, numbers))
+
+
+def _endings(text: str) -> str:
+    """What SHUTDOWN would be told, in Redis's order."""
+    words = text.lower().split()
+    if not words or not set(words) <= set(ENDING_WORDS) or {"save", "nosave"} <= set(words):
+        raise ValueError
+    if len(words) > 1 and "default" in words:
+        words.remove("default")  # it stands for none of the others
+    return " ".join(word for word in ENDING_WORDS if word in words)
+
+
+def _scores(text: str) -> str:
+    """Three numbers for oom_score_adj, none below the one before."""
+    scores = [int(word) for word in text.split()]
+    if len(scores) != 3 or not all(-2000 <= score <= 2000 for score in scores):
+        raise ValueError
+    return " ".join(map(str, scores))
+
+
 TEXT: Final = Kind(str, str, "text")
+SIZE_OR_SHARE: Final = Kind(
+    _size_or_share, str, "a size in bytes, or a share of maxmemory such as 5%"
+)
+SAVE_POINTS: Final = Kind(_save_points, str, "pairs of seconds and changes, or empty")
+ENDINGS: Final = Kind(
+    _endings, str, "some of default, save, nosave, now, force; not both save and nosave"
+)
+SCORES: Final = Kind(_scores, str, "three numbers from -2000 to 2000")
 PROTOCOLS: Final = Kind(_protocols, str, f"some of {' '.join(TLS_VERSIONS)}")
 FILE_NAME: Final = Kind(_file_name, str, "the name of a file, without a path")
 REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
@@ -308,6 +362,12 @@ class Options:
         "version of the dumps that others get: 9 for Redis 6.2 and older",
         live=True,
     )
+    save: str = option(
+        "",
+        SAVE_POINTS,
+        "write a dump after so many seconds with so many changes, in pairs; empty never",
+        live=True,
+    )
     engine: str = option("leveldb", _one_of(*ENGINES, HBASE), "where rows are kept")
     hbase_zookeeper: str = option(
         "", TEXT, "with engine hbase: host:port,host:port of the ZooKeeper of that HBase"
@@ -355,6 +415,26 @@ class Options:
         1_000_000,
         _number(0, 2**63 - 1),
         "keys of which is known who has a copy (CLIENT TRACKING); 0 any number",
+        live=True,
+    )
+    maxmemory: int = option(
+        0,
+        SIZE,
+        "memory of the process itself beyond which copies of data leave it; 0 by the machine's",
+        live=True,
+    )
+    maxmemory_policy: str = option(
+        "noeviction",
+        _one_of(*MAXMEMORY_POLICIES),
+        "with lfu in it, how often keys are used is counted; copies go by their last use",
+        live=True,
+    )
+    lfu_log_factor: int = option(10, COUNT, "how slowly that count grows", live=True)
+    lfu_decay_time: int = option(1, COUNT, "minutes until it is less by one; 0 never", live=True)
+    maxmemory_clients: str = option(
+        "0",
+        SIZE_OR_SHARE,
+        "memory of all clients beyond which the largest are cut; 0 any amount",
         live=True,
     )
     meta_cache_bytes: int = option(
@@ -427,6 +507,7 @@ class Options:
         1000, _number(1, 60_000), "milliseconds until a silent zset-store is an error", live=True
     )
     cache_ttl: int = option(86_400, DURATION, "how long cache entries live", live=True)
+    bind_source_addr: str = option("", TEXT, "address to follow the master from", live=True)
     replicaof: str = option("", MASTER, "the master to follow; empty for none")
     masteruser: str = option("", TEXT, "user to be at the master", live=True)
     masterauth: str = option("", TEXT, "password of the master", live=True, secret=True)
@@ -482,6 +563,25 @@ class Options:
     log_file: str = option("", TEXT, "file of the log, else the standard error; SIGHUP reopens it")
     log_format: str = option("text", _one_of("text", "json", "redis"), "how log lines look")
     pidfile: str = option("", TEXT, "file that holds the process's number while it runs")
+    shutdown_on_sigterm: str = option(
+        "default",
+        ENDINGS,
+        "how SIGTERM ends it, as SHUTDOWN does: default writes a dump if there are save points",
+        live=True,
+    )
+    shutdown_on_sigint: str = option("default", ENDINGS, "how SIGINT ends it", live=True)
+    oom_score_adj: str = option(
+        "no",
+        _one_of("no", "yes", "relative", "absolute"),
+        "choose whom the system ends when it has no memory left; yes is relative",
+        live=True,
+    )
+    oom_score_adj_values: str = option(
+        "0 200 800",
+        SCORES,
+        "for that: as a master, as a replica, and of children, of which there are none",
+        live=True,
+    )
     daemonize: bool = option(False, YES_NO, "go to the background")
     supervised: str = option(
         "no",

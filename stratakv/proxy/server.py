@@ -14,12 +14,12 @@ from stratakv.cache_sizes import cache_sizes
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.keyspace import Keyspace
 from stratakv.encodings.keyspace.limits import COMPACT_LIMITS, Limits
-from stratakv.encodings.keyspace.meta_cache import MetaCache
 from stratakv.encodings.layout import metas
 from stratakv.encodings.layout.rows import KEPT_PREFIXES
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
 from stratakv.options import Effects, Options
 from stratakv.proxy import commands  # noqa: F401  # fills the command table
+from stratakv.proxy.clients.client_memory import ClientMemory
 from stratakv.proxy.clients.connection import Connection
 from stratakv.proxy.clients.limits import OutputLimits
 from stratakv.proxy.clients.listeners import Listeners
@@ -35,10 +35,13 @@ from stratakv.proxy.jobs.backups import Backups
 from stratakv.proxy.jobs.compaction import CompactionJob
 from stratakv.proxy.jobs.disk_limit import DiskLimit
 from stratakv.proxy.jobs.housekeeping import Housekeeper
+from stratakv.proxy.jobs.memory_limit import MemoryLimit
+from stratakv.proxy.jobs.oom_score import OomScore
 from stratakv.proxy.jobs.reencode_job import Reencoding
 from stratakv.proxy.jobs.saving import Saving
 from stratakv.proxy.jobs.tenancy import Tenancy
 from stratakv.proxy.jobs.tier_control import TierControl
+from stratakv.proxy.jobs.uses import KeyUses
 from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.replication.replication import Replication
@@ -51,7 +54,6 @@ from stratakv.proxy.scripting.engine import Scripting
 from stratakv.storage.engines import open_store
 from stratakv.storage.leveldb.usage import DiskWatch
 from stratakv.storage.remote_store import RemoteStore
-from stratakv.storage.row_cache import RowCache
 
 log = logging.getLogger("stratakv")
 
@@ -113,6 +115,10 @@ class Server:
         self.notifications = Notifications(self.keyspace, self.realms)
         self.notifications.choose(options.notify_keyspace_events)
         self.tracking = Tracking(self)
+        self.client_memory = ClientMemory(self)
+        self.memory_limit = MemoryLimit(self)
+        self.uses = KeyUses(self)
+        self.oom_score = OomScore(self)
         self.output_limits = OutputLimits(options.client_output_buffer_limit, self.stats)
         self.scripting = Scripting(self)
         self.housekeeper = Housekeeper(self)
@@ -123,9 +129,9 @@ class Server:
         self._ends_scripts = False
         self.replication = Replication(self)
         self.disk_limit = DiskLimit(self)
+        self.saving = Saving(self)
         self.settings = Settings(options, self._effects)
         self.settings.resume(options.redis_settings)
-        self.saving = Saving(self)
         self.backups = Backups(self)
         self.compaction = CompactionJob(self)
         self.tenancy = Tenancy(self)
@@ -183,6 +189,7 @@ class Server:
         session.realm.pubsub.forget(session)
         self.tracking.end(session)
         self.output_limits.forget(session.connection)
+        self.client_memory.forget(session)
         session.watches.clear()
         self.replication.forget(session)
 
@@ -213,6 +220,11 @@ class Server:
             **self.replication.effects,
             **self.listeners.effects,
             **self.disk_limit.effects,
+            **self.memory_limit.effects,
+            **self.uses.effects,
+            **self.oom_score.effects,
+            "maxmemory-clients": lambda _: self.client_memory.choose(),
+            **self.saving.effects,
         }
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
@@ -228,6 +240,8 @@ class Server:
 
     async def run(self) -> None:
         """Serve until told to stop, then drain; `close` is left to do."""
+        self.client_memory.choose()
+        self.oom_score.follow_role()
         self.housekeeper.start()
         self.replication.start()
         self.tenancy.begin()
@@ -321,13 +335,8 @@ def _keyspace_effects(keyspace: Keyspace) -> Effects:
     def change_compact(name: str, text: str) -> None:
         change(compact={**keyspace.limits.compact, name: int(text)})
 
-    def limit(cache: MetaCache | RowCache, name: str, size: int) -> None:
-        cache.limit_bytes = size or getattr(cache_sizes(Options()), name)
-
     return {
         "rank-directory-bytes": keyspace.recollections.ranks.choose_limit,
-        "meta-cache-bytes": partial(limit, keyspace.cache, "metas"),
-        "row-cache-bytes": partial(limit, keyspace.store.row_cache, "rows"),
         "proto-max-bulk-len": lambda size: change(string_bytes=size),
         "rdb-version": lambda version: change(rdb_version=version),
         "stream-node-max-entries": lambda text: change(stream_node_entries=int(text) or 100),

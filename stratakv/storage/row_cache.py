@@ -70,6 +70,19 @@ class RowCache:
             self._size = 0
             self.on_leftovers(dropped)
 
+    def choose_limit(self, limit_bytes: int) -> None:
+        """Let it take that much: of what is too much, the old generation goes first."""
+        self.limit_bytes = limit_bytes
+        if self._size > limit_bytes // 2:
+            self._old, self._young = self._drop(self._old), self._drop(self._young)
+            self._size = 0
+        elif len(self._old) * (ROW_COST + 100) > limit_bytes:
+            self._old = self._drop(self._old)
+
+    def _drop(self, generation: Remembered) -> Remembered:
+        self.on_leftovers(generation)
+        return {}
+
     def written(self, rows: Mapping[bytes, bytes | None]) -> None:
         """Rows are about to be written: what is remembered of them changes with them."""
         for generation in (self._young, self._old):

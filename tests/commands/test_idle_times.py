@@ -141,12 +141,81 @@ def test_reset_ends_no_touch(strata_wire: WireClient, other: WireClient) -> None
     assert not is_old(strata_wire)
 
 
-def test_memory_evicts_nothing_and_says_so(redis_wire: WireClient, strata_wire: WireClient) -> None:
-    strata_wire.send("SET", "k", "v")
-    redis_wire.send("SET", "k", "v")
+PEEKS: list[tuple[Arg, ...]] = [
+    ("TTL", "k"),
+    ("PTTL", "k"),
+    ("EXPIRETIME", "k"),
+    ("PEXPIRETIME", "k"),
+    ("TYPE", "k"),
+    ("EXISTS", "k", "k"),
+]
+
+
+@pytest.mark.parametrize("call", PEEKS, ids=lambda call: str(call[0]))
+def test_who_asks_about_a_key_does_not_use_it(
+    redis_wire: WireClient, strata_wire: WireClient, call: tuple[Arg, ...]
+) -> None:
+    for client in (redis_wire, strata_wire):
+        make_old(client)
+        client.send(*call)
+        client.pipeline([call] * 3)
+        assert is_old(client), client
+
+
+@pytest.fixture
+def counting(redis_wire: WireClient, strata_wire: WireClient) -> Iterator[list[WireClient]]:
+    """A Redis and a StrataKV that count how often keys are used; a use always counts."""
+    both = [redis_wire, strata_wire]
+    for client in both:
+        client.send("CONFIG", "SET", "maxmemory-policy", "allkeys-lfu", "lfu-log-factor", 0)
+    yield both
+    for client in both:
+        client.send("CONFIG", "SET", "maxmemory-policy", "noeviction", "lfu-log-factor", 10)
+
+
+FREQUENCIES: list[list[tuple[Arg, ...]]] = [
+    [("SET", "k", "v")],
+    [("SET", "k", "v"), ("GET", "k"), ("GET", "k")],
+    [("SET", "k", "v"), ("TYPE", "k"), ("TTL", "k"), ("EXISTS", "k"), ("OBJECT", "ENCODING", "k")],
+    [("SET", "k", "v"), ("STRLEN", "k"), ("DEL", "k"), ("SET", "k", "w"), ("GET", "k")],
+    [("SET", "k", "v"), ("MULTI",), ("GET", "k"), ("GET", "k"), ("EXEC",)],
+    [("HSET", "k", "f", "v"), ("HGET", "k", "f"), ("HGETALL", "k"), ("HLEN", "none")],
+    [("DEL", "k")],
+]
+
+
+@pytest.mark.parametrize("calls", FREQUENCIES, ids=str)
+def test_uses_are_counted_as_in_redis(
+    counting: list[WireClient], calls: list[tuple[Arg, ...]]
+) -> None:
+    shown = []
+    for client in counting:
+        client.send("FLUSHALL")
+        for call in calls:
+            client.send(*call)
+        shown.append([client.send("OBJECT", word, "k").raw for word in ("FREQ", "IDLETIME")])
+    assert shown[0] == shown[1]
+
+
+def test_a_pipeline_of_one_command_is_counted_too(counting: list[WireClient]) -> None:
+    for client in counting:
+        client.send("SET", "k", "v")
+        client.pipeline([("GET", "k")] * 40)
+        assert client.send("OBJECT", "FREQ", "k").raw == b":45\r\n"
+
+
+def test_a_frequency_is_restored(counting: list[WireClient]) -> None:
+    for client in counting:
+        client.send("SET", "k", "v")
+        payload = client.send("DUMP", "k").frame.data
+        assert payload is not None
+        client.send("RESTORE", "k", 0, payload, "REPLACE", "FREQ", 100)
+        assert client.send("OBJECT", "FREQ", "k").raw == b":100\r\n"
+        assert client.send("RESTORE", "k", 0, payload, "REPLACE", "FREQ", 256).raw[:1] == b"-"
+
+
+def test_what_is_not_counted_is_refused(redis_wire: WireClient, strata_wire: WireClient) -> None:
+    for client in (redis_wire, strata_wire):
+        client.send("SET", "k", "v")
     for call in (("OBJECT", "FREQ", "k"), ("OBJECT", "FREQ", "none")):
         assert strata_wire.send(*call).raw == redis_wire.send(*call).raw
-    for name, value in (("maxmemory", "100mb"), ("maxmemory-policy", "allkeys-lru")):
-        refusal = strata_wire.send("CONFIG", "SET", name, value).raw
-        assert refusal.startswith(b"-ERR ")
-        assert b"maxdisk-bytes" in refusal

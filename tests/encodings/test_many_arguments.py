@@ -81,7 +81,10 @@ CALLS: list[tuple[str, list[Operation], Any]] = [
     ),
     (
         "EXISTS",
-        [lambda txn: strings.assign_all(txn, PAIRS), lambda txn: keys.count_existing(txn, NAMES)],
+        [
+            lambda txn: strings.assign_all(txn, PAIRS),
+            lambda txn: keys.count_existing(txn, NAMES, uses=True),
+        ],
         COUNT,
     ),
     (

@@ -206,15 +206,23 @@ def test_two_lines_of_one_user_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_has_no_effect_is_told_once_with_the_reason(tmp_path: Path) -> None:
-    given = read(tmp_path, "save 900 1\nsave 60 5\nhz 100\nio-threads 4\nsyslog-enabled yes\n")
+    text = "activedefrag yes\njemalloc-bg-thread no\nhz 100\nio-threads 4\nsyslog-enabled yes\n"
+    given = read(tmp_path, text)
+    file = f"{tmp_path}/redis.conf"
     assert [note.partition(":")[0] for note in given.notes] == [
-        f"save 900 1 ({tmp_path}/redis.conf, line 1), save 60 5 ({tmp_path}/redis.conf, line 2)",
-        f"hz 100 ({tmp_path}/redis.conf, line 3)",
-        f"io-threads 4 ({tmp_path}/redis.conf, line 4)",
-        f"syslog-enabled yes ({tmp_path}/redis.conf, line 5)",
+        f"activedefrag yes ({file}, line 1), jemalloc-bg-thread no ({file}, line 2)",
+        f"hz 100 ({file}, line 3)",
+        f"io-threads 4 ({file}, line 4)",
+        f"syslog-enabled yes ({file}, line 5)",
     ]
-    assert "no dump is written by itself" in given.notes[0]
+    assert "no heap to defragment" in given.notes[0]
     assert "one thread" in given.notes[2]
+
+
+def test_each_line_of_save_points_adds_to_those_before(tmp_path: Path) -> None:
+    assert read(tmp_path, "save 900 1\nsave 60 5 30 10\n").texts["save"][0] == "900 1 60 5 30 10"
+    assert read(tmp_path, 'save 900 1\nsave ""\n').texts["save"][0] == ""
+    assert read(tmp_path, 'save 900 1\nsave ""\nsave 1 2\n').texts["save"][0] == "1 2"
 
 
 def test_the_directory_is_entered_where_it_stands(tmp_path: Path) -> None:

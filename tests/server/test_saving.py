@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 from stratakv.encodings.upkeep.check import check_directory
 from tests.harness.servers import RedisServer, StartError, StrataServer
-from tests.harness.waiting import wait_until
+from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.wire import WireClient
 from tests.rdb import contents
 
@@ -174,3 +177,91 @@ def test_a_stop_does_not_wait_for_a_dump(server: StrataServer) -> None:
         client.send("BGSAVE")
     assert server.terminate() == 0
     assert not list(server.dir.glob("temp-*"))
+
+
+# save points, and the end
+
+
+def end_of(server: StrataServer) -> int:
+    """The exit code of a server that ends by itself."""
+    assert server.process is not None
+    return server.process.wait(HANG_S)
+
+
+def test_a_save_point_writes_a_dump_when_enough_has_changed(server: StrataServer) -> None:
+    with server.client() as client:
+        client.send("SET", "before", "v")
+        assert client.send("CONFIG", "SET", "save", "1 3").raw == b"+OK\r\n"
+        for number in range(3):
+            client.send("SET", f"k{number}", "v")
+        wait_until_saved(client, 1)
+        assert (server.dir / "dump.rdb").exists()
+        client.send("SET", "one", "more")
+        wait_until(
+            lambda: time.time() > 2 + int(persistence(client)["rdb_last_save_time"]), "time stands"
+        )
+        assert persistence(client)["rdb_saves"] == "1"
+
+
+def test_a_dump_that_fails_is_tried_again_and_writes_go_on(server: StrataServer) -> None:
+    target = server.dir / "dump.rdb"
+    target.mkdir()
+    with server.client() as client:
+        client.send("CONFIG", "SET", "save", "1 1")
+        client.send("SET", "k", "v")
+        wait_until(
+            lambda: persistence(client)["rdb_last_bgsave_status"] == "err", "it did not fail"
+        )
+        assert client.send("SET", "k", "w").raw == b"+OK\r\n"
+        target.rmdir()
+        wait_until_saved(client, 1)
+        assert persistence(client)["rdb_last_bgsave_status"] == "ok"
+
+
+ENDS = [
+    ("", "default", False),
+    ("900 5", "default", True),
+    ("", "save", True),
+    ("900 5", "nosave now", False),
+]
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(("points", "ending", "is_written"), ENDS)
+def test_signals_end_it_as_the_options_say(
+    server: StrataServer, signal_name: str, points: str, ending: str, *, is_written: bool
+) -> None:
+    with server.client() as client:
+        name = f"shutdown-on-{signal_name.lower()}"
+        client.send("CONFIG", "SET", name, ending, "save", points)
+        client.send("SET", "k", "v")
+    os.kill(server.pid, getattr(signal, signal_name))
+    assert end_of(server) == 0
+    assert (server.dir / "dump.rdb").exists() is is_written
+
+
+def test_without_its_dump_the_end_waits_unless_it_is_forced(server: StrataServer) -> None:
+    target = server.dir / "dump.rdb"
+    target.mkdir()
+    with server.client() as client:
+        client.send("CONFIG", "SET", "shutdown-on-sigterm", "save")
+        os.kill(server.pid, signal.SIGTERM)
+        wait_until(
+            lambda: persistence(client)["rdb_last_bgsave_status"] == "err", "it did not fail"
+        )
+        assert client.send("PING").raw == b"+PONG\r\n"
+        assert b"Errors trying to SHUTDOWN" in client.send("SHUTDOWN", "SAVE").raw
+        client.send("CONFIG", "SET", "shutdown-on-sigterm", "save force")
+    os.kill(server.pid, signal.SIGTERM)
+    assert end_of(server) == 0
+
+
+def test_shutdown_without_a_word_writes_a_dump_if_there_are_save_points(
+    server: StrataServer,
+) -> None:
+    with server.client() as client:
+        client.send("CONFIG", "SET", "save", "900 5")
+        client.send("SET", "k", "v")
+        client.write(b"SHUTDOWN\r\n")
+        assert end_of(server) == 0
+    assert (server.dir / "dump.rdb").exists()

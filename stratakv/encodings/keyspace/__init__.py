@@ -6,6 +6,7 @@
     tenants        namespaces of users, with databases of their own
     versions       numbers for the incarnations of keys
     meta_cache     the limit of the cache of decoded metas
+    frequencies    how often keys are used
     key_filter     which keys a database may have
     leftovers      what is too much to be freed at once
     sparse_ranges  where many rows were deleted

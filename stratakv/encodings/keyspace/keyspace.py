@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.cursors import Cursors
 from stratakv.encodings.keyspace.database import CACHED_META_BYTES, Database
+from stratakv.encodings.keyspace.frequencies import Frequencies
 from stratakv.encodings.keyspace.key_filter import KeyFilter
 from stratakv.encodings.keyspace.leftovers import Leftovers
 from stratakv.encodings.keyspace.limits import Limits
@@ -142,6 +143,8 @@ class Keyspace:
         """Of units that were measured, since the last commit began."""
         self.measures = False
         """Whether each unit is measured before it is applied: the store takes no large commits."""
+        self.frequencies: Frequencies | None = None
+        """How often keys are used, if that is counted."""
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
 

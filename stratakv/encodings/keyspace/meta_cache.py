@@ -23,6 +23,10 @@ class MetaCache:
         self._turns = 0
         self._trimming = False
 
+    def is_above(self, databases: Collection[Database]) -> bool:
+        """Whether more is cached than may be."""
+        return sum([database.cached_bytes for database in databases]) > self.limit_bytes
+
     def trim(self, databases: Collection[Database]) -> None:
         """Bring the cache back under its limit in steps, the largest database first.
 

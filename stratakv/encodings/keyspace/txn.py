@@ -234,6 +234,13 @@ class Txn:
             self.missed(key)
         return meta
 
+    def glance(self, key: bytes) -> Meta | None:
+        """As `peek`, for a reader: a key that is not there is an event."""
+        meta = self.peek(key)
+        if meta is None:
+            self.missed(key)
+        return meta
+
     def look_up(self, key: bytes, type_: int) -> Meta | None:
         """As `expect`, for a reader: a key that is not there is an event."""
         meta = self.find(key)

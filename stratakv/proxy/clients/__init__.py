@@ -7,6 +7,7 @@
     realms         what the clients of a namespace share
     logins         who each of them is
     limits         clients that do not read
+    client_memory  what clients take of memory, and maxmemory-clients
     transactions   MULTI and WATCH of a session
     pubsub         who listens to which channels
     notifications  what happened to keys, for those who listen

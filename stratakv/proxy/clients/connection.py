@@ -127,7 +127,8 @@ class Connection(asyncio.Protocol):
             self.check_query(session)
 
     def check_query(self, session: Session) -> None:
-        """Cut a client whose request in the making, with what MULTI has queued, is too large."""
+        """Cut a client whose request in the making, with what MULTI has queued, is too large, or
+        with which all clients together are."""
         size = self._parser.pending
         if session.transaction is not None:
             size += session.transaction.size
@@ -135,6 +136,8 @@ class Connection(asyncio.Protocol):
             self._stats.query_limit_disconnections += 1
             log.warning("client %s sends too much, %d bytes wait: closing", self.address, size)
             self.abort()
+        else:
+            self._server.client_memory.note(session)
 
     def _refuse_garbage(self, session: Session) -> None:
         """The client does not speak the protocol: say so, and let it go."""
@@ -324,8 +327,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def unparsed(self) -> int:
-        """Bytes of an incomplete request."""
-        return self._parser.pending
+        """Bytes that were read and are no whole requests yet."""
+        return self._parser.pending + sum(map(len, self._portions))
 
     def abort(self) -> None:
         """Cut the connection without sending what waits. The client is gone from now on."""

@@ -77,6 +77,8 @@ class OutputLimits:
                 connection.unsent,
             )
             connection.abort()
+        elif session is not None:
+            session.server.client_memory.note(session)
 
     def check_again(self) -> None:
         """Look again at the clients above their soft limits; the time is up for some."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SUBSCRIBED: Final = 64
 """The guard of a client that has subscriptions: in RESP2 it may do little else."""
 
+SUBSCRIPTION_BYTES: Final = 270
+"""What a subscription takes of memory besides its name (measured)."""
+
 MESSAGE: Final = b"message"
 PATTERN_MESSAGE: Final = b"pmessage"
 SHARD_MESSAGE: Final = b"smessage"
@@ -25,16 +28,20 @@ SHARD_MESSAGE: Final = b"smessage"
 class Topics:
     """Subscriptions of one kind: names, and the sessions that listen to each, in order."""
 
-    __slots__ = ("_names", "sessions")
+    __slots__ = ("_bytes", "_names", "sessions")
 
     def __init__(self) -> None:
         self.sessions: dict[bytes, dict[int, Session]] = {}
         self._names: dict[int, dict[bytes, None]] = {}
+        self._bytes: dict[int, int] = {}
 
     def add(self, session: "Session", name: bytes) -> None:
         """Let a session listen to a name."""
-        self.sessions.setdefault(name, {})[session.id] = session
-        self._names.setdefault(session.id, {})[name] = None
+        names = self._names.setdefault(session.id, {})
+        if name not in names:
+            names[name] = None
+            self.sessions.setdefault(name, {})[session.id] = session
+            self._bytes[session.id] = self.bytes_of(session) + len(name) + SUBSCRIPTION_BYTES
 
     def remove(self, session: "Session", name: bytes) -> None:
         """Let a session no longer listen to a name, if it did."""
@@ -42,8 +49,9 @@ class Topics:
         if names is None or name not in names:
             return
         del names[name]
+        self._bytes[session.id] -= len(name) + SUBSCRIPTION_BYTES
         if not names:
-            del self._names[session.id]
+            del self._names[session.id], self._bytes[session.id]
         listening = self.sessions[name]
         del listening[session.id]
         if not listening:
@@ -56,6 +64,10 @@ class Topics:
     def count_of(self, session: "Session") -> int:
         """To how many names a session listens."""
         return len(self._names.get(session.id, ()))
+
+    def bytes_of(self, session: "Session") -> int:
+        """What the subscriptions of a session take of memory."""
+        return self._bytes.get(session.id, 0)
 
     def listening(self, name: bytes) -> list["Session"]:
         """The sessions that listen to a name."""
@@ -91,6 +103,10 @@ class PubSub:
         for topics in self._kinds:
             for name in topics.names_of(session):
                 self.unsubscribe(topics, session, name)
+
+    def bytes_of(self, session: "Session") -> int:
+        """What all subscriptions of a session take of memory."""
+        return sum(kind.bytes_of(session) for kind in self._kinds)
 
     @property
     def _kinds(self) -> tuple[Topics, Topics, Topics]:

@@ -52,6 +52,10 @@ Keys = list[bytes] | None
 """What is told as one message: changed keys, or None for all of them."""
 
 
+PREFIX_BYTES: Final = 400
+"""What a prefix of a client takes of memory besides its name (measured)."""
+
+
 class Tracker:
     """What a client that tracks has asked for, and what it has yet to hear."""
 
@@ -65,6 +69,7 @@ class Tracker:
         "opt_out",
         "pending",
         "pending_bytes",
+        "prefix_bytes",
         "prefixes",
         "redirect",
     )
@@ -79,6 +84,8 @@ class Tracker:
         self.is_broken = False
         """Whom it redirects to was gone when there was something to tell."""
         self.prefixes: set[bytes] = set()
+        self.prefix_bytes = 0
+        """What they take of memory."""
         self.pending: list[Keys] = []
         self.pending_bytes = 0
 
@@ -130,6 +137,7 @@ class Tracking:
             tracker.pending, tracker.pending_bytes = old.pending, old.pending_bytes
         for prefix in tracker.prefixes:
             self._prefixes.setdefault(prefix, Prefix()).sessions[session.id] = session
+            tracker.prefix_bytes += len(prefix) + PREFIX_BYTES
         session.tracker = tracker
         session.guards |= TRACKING
         self.sessions[session.id] = session

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from stratakv.proxy.server import Server
     from stratakv.proxy.table.registry import Command
 
+WATCH_BYTES: Final = 250
+"""What a watched key takes of memory besides its name (measured)."""
 EXEC_ABORT: Final = b"EXECABORT Transaction discarded because of previous errors."
 
 
@@ -52,19 +54,22 @@ class Transaction:
 class Watches:
     """The keys that a client WATCHes, and whether one of them has changed."""
 
-    __slots__ = ("_places", "_server", "_touched")
+    __slots__ = ("_places", "_server", "_touched", "bytes")
 
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._places: dict[tuple[int, bytes], bool] = {}
         """(database, key) -> whether the key was live when it was watched."""
         self._touched = False
+        self.bytes = 0
+        """What they take of memory."""
 
     def add(self, txn: Txn, key: bytes) -> None:
         """Look after a key from now on."""
         place = (txn.db.index, key)
         if place not in self._places:
             self._places[place] = txn.find(key) is not None
+            self.bytes += len(key) + WATCH_BYTES
             txn.keyspace.watchers.listen(*place, self._touch)
 
     def _touch(self, database: int, key: bytes) -> None:
@@ -88,4 +93,5 @@ class Watches:
         for place in self._places:
             watchers.ignore(*place, self._touch)
         self._places.clear()
+        self.bytes = 0
         self._touched = False

@@ -33,20 +33,22 @@ def dump(txn: Txn, key: bytes) -> Reply:
 )
 def restore(txn: Txn, key: bytes, ttl: bytes, payload: bytes, *words: bytes) -> Reply:
     """Create a key from the payload that DUMP returned."""
-    options, idle_ms = _options(Args(words))
+    options, idle_ms, uses = _options(Args(words))
     if b"REPLACE" not in options and txn.find(key) is not None:
         raise CommandError(errors.BUSY_KEY)
     expire_ms = _expire_ms(txn, ttl, is_absolute=b"ABSTTL" in options)
     reader.restore(txn, key, payload, expire_ms)
     if b"IDLETIME" in options:
         txn.set_idle(key, idle_ms)
+    elif b"FREQ" in options and txn.keyspace.frequencies is not None:
+        txn.keyspace.frequencies.restore((txn.db.index, key), uses)
     return OK
 
 
-def _options(args: Args) -> tuple[set[bytes], int]:
-    """The words given, and the idle time; a frequency is checked, but kept only with LFU."""
+def _options(args: Args) -> tuple[set[bytes], int, int]:
+    """The words given, the idle time, and the frequency, which is kept only with LFU."""
     given: set[bytes] = set()
-    idle_ms = 0
+    idle_ms = uses = 0
     while args:
         word = args.option()
         if word == b"IDLETIME" and args and b"FREQ" not in given:
@@ -54,12 +56,13 @@ def _options(args: Args) -> tuple[set[bytes], int]:
             if idle_ms < 0:
                 raise CommandError(errors.RESTORE_IDLETIME)
         elif word == b"FREQ" and args and b"IDLETIME" not in given:
-            if not 0 <= args.integer() <= _MOST_FREQUENCY:
+            uses = args.integer()
+            if not 0 <= uses <= _MOST_FREQUENCY:
                 raise CommandError(errors.RESTORE_FREQ)
         elif word not in (b"REPLACE", b"ABSTTL"):
             raise errors.syntax()
         given.add(word)
-    return given, idle_ms
+    return given, idle_ms, uses
 
 
 def _expire_ms(txn: Txn, ttl: bytes, *, is_absolute: bool) -> int:

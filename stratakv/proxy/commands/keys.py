@@ -50,10 +50,11 @@ def unlink(txn: Txn, *names: bytes) -> int:
     "readonly fast",
     tips="request_policy:multi_shard response_policy:agg_sum",
     key_flags="RO",
+    traits="peeks",
 )
 def exists(txn: Txn, *names: bytes) -> int:
     """Count the keys that exist."""
-    return keys.count_existing(txn, names)
+    return keys.count_existing(txn, names, uses=False)
 
 
 @command(
@@ -66,13 +67,13 @@ def exists(txn: Txn, *names: bytes) -> int:
 )
 def touch(txn: Txn, *names: bytes) -> int:
     """Count the keys that exist, as used just now."""
-    return keys.count_existing(txn, names)
+    return keys.count_existing(txn, names, uses=True)
 
 
-@command("TYPE key", "readonly fast", key_flags="RO")
+@command("TYPE key", "readonly fast", key_flags="RO", traits="peeks")
 def type_(txn: Txn, key: bytes) -> Status:
     """Name the type of a key."""
-    meta = txn.read(key)
+    meta = txn.glance(key)
     return _TYPE_REPLIES[metas.ABSENT if meta is None else meta.type]
 
 
@@ -155,27 +156,27 @@ def _expire_conditions(options: tuple[bytes, ...]) -> frozenset[bytes]:
     return words
 
 
-@command("TTL key", "readonly fast", tips="nondeterministic_output")
+@command("TTL key", "readonly fast", tips="nondeterministic_output", traits="peeks")
 def ttl(txn: Txn, key: bytes) -> int:
     """Tell in how many seconds a key expires."""
     left_ms = _left_ms(txn, key)
     return left_ms if left_ms < 0 else _rounded_seconds(left_ms)
 
 
-@command("PTTL key", "readonly fast", tips="nondeterministic_output", since="2.6.0")
+@command("PTTL key", "readonly fast", tips="nondeterministic_output", traits="peeks", since="2.6.0")
 def pttl(txn: Txn, key: bytes) -> int:
     """Tell in how many milliseconds a key expires."""
     return _left_ms(txn, key)
 
 
-@command("EXPIRETIME key", "readonly fast", since="7.0.0")
+@command("EXPIRETIME key", "readonly fast", traits="peeks", since="7.0.0")
 def expiretime(txn: Txn, key: bytes) -> int:
     """Tell at which time in seconds a key expires."""
     at_ms = keys.expire_time(txn, key)
     return at_ms if at_ms < 0 else _rounded_seconds(at_ms)
 
 
-@command("PEXPIRETIME key", "readonly fast", since="7.0.0")
+@command("PEXPIRETIME key", "readonly fast", traits="peeks", since="7.0.0")
 def pexpiretime(txn: Txn, key: bytes) -> int:
     """Tell at which time in milliseconds a key expires."""
     return keys.expire_time(txn, key)
@@ -336,7 +337,12 @@ def _describe(
 
 
 @command(
-    "OBJECT ENCODING key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
+    "OBJECT ENCODING key",
+    "readonly",
+    tips="nondeterministic_output",
+    key_flags="RO",
+    traits="peeks",
+    since="2.2.3",
 )
 def object_encoding(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Name the encoding that Redis would use for the value."""
@@ -344,26 +350,46 @@ def object_encoding(txn: Txn, _word: bytes, key: bytes) -> Reply:
 
 
 @command(
-    "OBJECT FREQ key", "readonly", tips="nondeterministic_output", key_flags="RO", since="4.0.0"
+    "OBJECT FREQ key",
+    "readonly",
+    tips="nondeterministic_output",
+    key_flags="RO",
+    traits="peeks",
+    since="4.0.0",
 )
 def object_freq(txn: Txn, _word: bytes, key: bytes) -> Reply:
-    """Refuse, as Redis does without an LFU policy: how often a key is used is not counted."""
+    """Tell how often a key is used, if that is counted: while maxmemory-policy is one with LFU."""
     if txn.peek(key) is None:
         return None
-    raise CommandError(errors.NO_LFU)
+    frequencies = txn.keyspace.frequencies
+    if frequencies is None:
+        raise CommandError(errors.NO_LFU)
+    return frequencies.count((txn.db.index, key))
 
 
 @command(
-    "OBJECT IDLETIME key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
+    "OBJECT IDLETIME key",
+    "readonly",
+    tips="nondeterministic_output",
+    key_flags="RO",
+    traits="peeks",
+    since="2.2.3",
 )
 def object_idletime(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Tell how many seconds ago a key was last used: at least so many if it is not cached."""
+    if txn.keyspace.frequencies is not None and txn.peek(key) is not None:
+        raise CommandError(errors.LFU_INSTEAD)
     idle_ms = txn.idle_ms(key)
     return _describe(txn, key, lambda meta: idle_ms // 1000)
 
 
 @command(
-    "OBJECT REFCOUNT key", "readonly", tips="nondeterministic_output", key_flags="RO", since="2.2.3"
+    "OBJECT REFCOUNT key",
+    "readonly",
+    tips="nondeterministic_output",
+    key_flags="RO",
+    traits="peeks",
+    since="2.2.3",
 )
 def object_refcount(txn: Txn, _word: bytes, key: bytes) -> Reply:
     """Tell how many references Redis would have to the value."""

@@ -15,6 +15,7 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.commands import effects
 from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.commands.lolwut import strata
+from stratakv.proxy.jobs import ending
 from stratakv.proxy.observe import info
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.helptext import help_of
@@ -223,7 +224,7 @@ def _sync(server: "Server", done: Callable[[CommandError | None], None]) -> None
     "admin noscript loading stale no_multi allow_busy",
 )
 def shutdown(session: Session, *arguments: bytes) -> Reply:
-    """Finish what is running, commit, close and exit."""
+    """Finish what is running, commit, close and exit; with save points write a dump before."""
     words = {argument.upper() for argument in arguments}
     known = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
     if not words <= known or {b"SAVE", b"NOSAVE"} <= words:
@@ -232,29 +233,15 @@ def shutdown(session: Session, *arguments: bytes) -> Reply:
         if len(arguments) > 1:
             raise errors.syntax()
         raise CommandError(errors.NO_SHUTDOWN)
-    if b"SAVE" in words:
+
+    def refuse() -> None:
+        session.answer_later(CommandError(errors.NO_SHUTDOWN_WITHOUT_SAVE))
+
+    wanted = [word.decode().lower() for word in words]
+    if ending.writes_dump(session.server, wanted):
         session.server.dispatcher.pipelines.await_answer(session)
-        _save_and_stop(session, is_forced=b"FORCE" in words)
-    else:
-        session.server.stop(ends_scripts=b"NOSAVE" in words)
+    ending.end(session.server, wanted, refuse)
     return NO_REPLY
-
-
-def _save_and_stop(session: Session, *, is_forced: bool) -> None:
-    """Write a dump of everything, then end; if there is none, go on unless that is forced."""
-    server = session.server
-
-    def done(failure: str) -> None:
-        if failure and not is_forced:
-            session.answer_later(CommandError(errors.NO_SHUTDOWN_WITHOUT_SAVE))
-        else:
-            server.dispatcher.pipelines.answered(session)
-            server.stop()
-
-    if server.saving.is_running:
-        server.saving.when_ended(lambda _: _save_and_stop(session, is_forced=is_forced))
-    else:
-        server.saving.start(done)
 
 
 # modules: none can be loaded

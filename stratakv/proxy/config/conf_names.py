@@ -32,7 +32,7 @@ UNUSED: Final[dict[str, str]] = {
         ),
         _NO_THREADS,
     ),
-    **dict.fromkeys(("disable-thp", "oom-score-adj-values", "socket-mark-id"), _MANAGER),
+    **dict.fromkeys(("disable-thp", "socket-mark-id"), _MANAGER),
     **dict.fromkeys(
         ("max-new-connections-per-cycle", "max-new-tls-connections-per-cycle"),
         "how many clients are accepted at once is the event loop's",
@@ -74,7 +74,6 @@ AS_USUAL: Final[dict[str, str]] = {
     "syslog-facility": "local0",
     "io-threads-do-reads": "no",
     "disable-thp": "yes",
-    "oom-score-adj-values": "0 200 800",
     "socket-mark-id": "0",
     "set-max-listpack-entries": "128",
     "set-max-listpack-value": "64",

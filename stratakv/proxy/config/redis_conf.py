@@ -32,7 +32,7 @@ from stratakv.proxy.config.conf_names import (
 )
 from stratakv.proxy.config.redis_names import ALIASES, FACTS, FIXED
 from stratakv.proxy.config.settings import Settings
-from stratakv.proxy.config.value_kinds import Refused
+from stratakv.proxy.config.value_kinds import Refused, save_points
 from stratakv.proxy.table.registry import TABLE
 
 _WRONG_NUMBER: Final = "wrong number of arguments"
@@ -213,6 +213,13 @@ class _Reading:
         except BadOption:
             raise Refused("Invalid master port") from None
 
+    def _read_save(self, words: Sequence[str]) -> str:
+        """Each line adds to those before; an empty one begins anew."""
+        text = " ".join(" ".join(words).split())
+        before = self._options.save
+        points = save_points(text)
+        return f"{before} {points}".strip() if text.strip() else ""
+
     def _read_bind(self, words: Sequence[str]) -> tuple[str, ...]:
         return tuple(" ".join(words).split())
 
@@ -221,6 +228,7 @@ _READERS: Final = {
     "dir": _Reading._read_dir,
     "replicaof": _Reading._read_master,
     "bind": _Reading._read_bind,
+    "save": _Reading._read_save,
 }
 
 

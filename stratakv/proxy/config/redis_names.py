@@ -15,19 +15,12 @@ from stratakv.proxy.config.value_kinds import (
     Parse,
     integer,
     memory,
-    memory_or_percent,
     one_of,
     percentiles,
-    save_points,
-    words_of,
     yes_no,
 )
 
 _SIZES, _COUNTS = memory(0), integer(0, LONG_MAX)
-_POLICIES: Final = """
-    volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random
-    noeviction"""
-_ENDINGS: Final = ("default", "save", "nosave", "now", "force")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +71,15 @@ SATISFIED: Final[dict[str, tuple[str, Parse]]] = {
     "list-max-listpack-size": ("-2", _INTEGER),
     "list-compress-depth": ("0", _NATURAL),
     "stream-node-max-bytes": ("4096", _SIZES),
+    "stop-writes-on-bgsave-error": _TRUTH,
+    "maxmemory-samples": ("5", integer(1, INT_MAX)),
+    "maxmemory-eviction-tenacity": ("10", integer(0, 100)),
 }
 """Whatever the value, more than it asks for is done: space is always reclaimed in the background,
 payloads are checked in full, the log is synced whatever else goes on, keys expire on time, and no
-node of a list or a stream is ever larger than one element."""
+node of a list or a stream is ever larger than one element. A store that cannot be written refuses
+writes whatever becomes of dumps; of what is in memory all is looked at in turn, not a sample, and
+never for longer than a moment."""
 
 HIDDEN: Final = {
     "key-load-delay",
@@ -94,10 +92,7 @@ HIDDEN: Final = {
 
 FIXED: Final[dict[str, Fixed]] = {
     **_fixed(
-        "no dump is written by itself: every write is in the store before its reply, and the option"
-        " durability says when it is synced",
-        save=("", save_points),
-        stop_writes_on_bgsave_error=_TRUTH,
+        "dumps are always written like that",
         rdbcompression=_TRUTH,
         rdb_save_incremental_fsync=_TRUTH,
         rdb_key_save_delay=("0", _INTEGER),
@@ -114,21 +109,6 @@ FIXED: Final[dict[str, Fixed]] = {
         aof_load_truncated=_TRUTH,
         aof_rewrite_incremental_fsync=_TRUTH,
         aof_timestamp_enabled=_FALSEHOOD,
-    ),
-    **_fixed(
-        "keys are on disk and are never evicted; memory is bounded by meta-cache-bytes,"
-        " block-cache-bytes and write-buffer-bytes, the disk by maxdisk-bytes",
-        maxmemory=("0", _SIZES),
-        maxmemory_policy=("noeviction", one_of(*_POLICIES.split())),
-        maxmemory_samples=("5", integer(1, INT_MAX)),
-        maxmemory_eviction_tenacity=("10", integer(0, 100)),
-        lfu_log_factor=("10", _NATURAL),
-        lfu_decay_time=("1", _NATURAL),
-    ),
-    **_fixed(
-        "clients are not evicted; client-output-buffer-limit and client-query-buffer-limit bound"
-        " each of them",
-        maxmemory_clients=("0", memory_or_percent),
     ),
     **_fixed(
         "there are no hash tables to rehash and no heap to defragment",
@@ -162,7 +142,6 @@ FIXED: Final[dict[str, Fixed]] = {
         replica_ignore_disk_write_errors=_FALSEHOOD,
         replica_ignore_maxmemory=_TRUTH,
         propagation_error_behavior=("ignore", one_of("ignore", "panic", "panic-on-replicas")),
-        bind_source_addr=("", str),
     ),
     **_fixed(
         "Python's ssl, which TLS is spoken with, leaves it to OpenSSL",
@@ -179,13 +158,10 @@ FIXED: Final[dict[str, Fixed]] = {
         crash_memcheck_enabled=_TRUTH,
         use_exit_on_panic=_FALSEHOOD,
         watchdog_period=("0", _NATURAL),
-        shutdown_on_sigint=("default", words_of(*_ENDINGS)),
-        shutdown_on_sigterm=("default", words_of(*_ENDINGS)),
         shutdown_timeout=("10", _NATURAL),
     ),
     **_fixed(
         "it is for the service manager to choose",
-        oom_score_adj=("no", one_of("no", "yes", "relative", "absolute")),
         proc_title_template=("{title} {listen-addr} {server-mode}", str),
         ignore_warnings=("", str),
     ),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stratakv import options as declared_options
 from stratakv.encodings.layout.globs import compile_glob
-from stratakv.options import BadOption, EffectFailed, Effects, Options
+from stratakv.options import MAXMEMORY_POLICIES, BadOption, EffectFailed, Effects, Options
 from stratakv.proxy.config.redis_names import (
     ALIASES,
     FACTS,
@@ -27,11 +27,16 @@ from stratakv.proxy.config.value_kinds import (
     LONG_MAX,
     Parse,
     Refused,
+    endings,
     event_classes,
     integer,
     memory,
+    memory_or_percent,
     one_of,
+    oom_score_adj,
+    oom_scores,
     output_limits,
+    save_points,
     yes_no,
 )
 
@@ -56,6 +61,17 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "requirepass": str,
     "acl-pubsub-default": one_of("allchannels", "resetchannels"),
     "acllog-max-len": integer(0, LONG_MAX),
+    "maxmemory": memory(0),
+    "maxmemory-policy": one_of(*MAXMEMORY_POLICIES),
+    "maxmemory-clients": memory_or_percent,
+    "lfu-log-factor": integer(0, INT_MAX),
+    "lfu-decay-time": integer(0, INT_MAX),
+    "save": save_points,
+    "shutdown-on-sigint": endings,
+    "shutdown-on-sigterm": endings,
+    "oom-score-adj": oom_score_adj,
+    "oom-score-adj-values": oom_scores,
+    "bind-source-addr": str,
     "masteruser": str,
     "masterauth": str,
     "replica-read-only": lambda text: yes_no(text) == "yes",
@@ -79,7 +95,7 @@ _IMMUTABLE_IN_REDIS: Final = {
     "daemonize",
     "databases",
     "enable-debug-command",
-    "log-file",
+    "logfile",
     "pidfile",
     "replicaof",
     "supervised",
@@ -233,7 +249,6 @@ class Settings:
 
     def immutable(self, name: str) -> str:
         """Why a name can never be set, or nothing."""
-        name = ALIASES.get(name, name)
         if name in PROTECTED_NAMES:
             return PROTECTED
         return IMMUTABLE if name in FACTS or name in _IMMUTABLE_IN_REDIS else ""

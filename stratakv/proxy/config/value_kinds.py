@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from stratakv import options as declared_options
 from stratakv.encodings.layout.numbers import parse_float, parse_int
-from stratakv.options import BadOption, parse_size
+from stratakv.options import ENDING_WORDS, BadOption, parse_size
 
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
@@ -80,19 +80,38 @@ def one_of(*words: str) -> Parse:
     return parse
 
 
-def words_of(*words: str) -> Parse:
-    """Some of these words."""
-    one = one_of(*words)
+def endings(text: str) -> str:
+    """What SHUTDOWN would be told, in Redis's order; `default` stands for none of the others."""
+    one = one_of(*ENDING_WORDS)
+    words = {one(word) for word in text.split() or [""]}
+    if {"save", "nosave"} <= words:
+        raise Refused("shutdown options SAVE and NOSAVE can't be used simultaneously")
+    shown = [word for word in ENDING_WORDS[1:] if word in words]
+    return " ".join(shown) or ENDING_WORDS[0]
 
-    def parse(text: str) -> str:
-        return " ".join(map(one, text.split() or [""]))
 
-    return parse
+def oom_score_adj(text: str) -> str:
+    """Two of the words are the same, and the first of them is shown."""
+    word = one_of("no", "yes", "relative", "absolute")(text)
+    return "yes" if word == "relative" else word
+
+
+def oom_scores(text: str) -> str:
+    """Three numbers for oom_score_adj."""
+    words = text.split()
+    if len(words) != 3:
+        raise Refused("wrong number of arguments")
+    scores = [parse_int(word.encode("latin-1")) for word in words]
+    if any(score is None or not -2000 <= score <= 2000 for score in scores):
+        reason = "Invalid oom-score-adj-values, elements must be between -2000 and 2000."
+        raise Refused(reason)
+    return " ".join(map(str, scores))
 
 
 def save_points(text: str) -> str:
     """Pairs of seconds and changes."""
-    numbers = [parse_int(word.encode("latin-1")) for word in text.split()]
+    words = text.split(" ") if text else []
+    numbers = [parse_int(word.encode("latin-1")) for word in words]
     lows = (1, 0) * (len(numbers) // 2)
     if len(numbers) % 2 or any(n is None or n < low for n, low in zip(numbers, lows, strict=False)):
         raise Refused("Invalid save parameters")

@@ -148,11 +148,12 @@ class Housekeeper:
             return
         self._server.stats.loop_lag_seconds = self.lag.last_seconds
         self._loop.call_later(TICK_SECONDS, self._tick)
-        self._server.memory.look()
+        self._server.memory_limit.judge(self._server.memory.look().own)
         self._server.stats.sample(sum(entry.calls for entry in every_command()))
         self._cut_idle_clients()
         self._cut_dead_clients()
         self._server.output_limits.check_again()
+        self._server.client_memory.look()
         if self.limits_tracking:
             self._server.tracking.limit()
         self._sync_every_second()
@@ -162,6 +163,7 @@ class Housekeeper:
         self._free_leftovers()
         self._tidy()
         self._server.disk_limit.judge()
+        self._server.saving.save_if_due()
 
     def _free_leftovers(self) -> None:
         """Turns free a little of what is no longer used; without turns it is done here."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 from stratakv.encodings.rdb.file_writer import FileWriter, facts
 from stratakv.errors import StoreUnavailable
+from stratakv.options import Effects
 from stratakv.proxy.observe.memory import measure
 from stratakv.proxy.table.registry import TABLE
 
@@ -32,6 +33,9 @@ log = logging.getLogger("stratakv")
 WRITTEN_AT_ONCE: Final = 1 << 20
 SYNCED_AT_ONCE: Final = 32 << 20
 """So many bytes are put on stable storage at a time: the commits of others wait behind them."""
+
+RETRY_SECONDS: Final = 5.0
+"""After a dump that failed, until a save point is looked at again."""
 
 Done = Callable[[str], None]
 """Hears why there is no dump; nothing if there is one."""
@@ -54,6 +58,37 @@ class Saving:
         self.last_seconds = -1
         self.saves = 0
         self._written = _writes()
+        self._points: list[tuple[int, int]] = []
+        """After so many seconds with at least so many changes a dump is due."""
+        self._choose_points(server.options.save)
+
+    @property
+    def effects(self) -> Effects:
+        """What setting its option does."""
+        return {"save": self._choose_points}
+
+    def _choose_points(self, text: str) -> None:
+        numbers = [int(word) for word in text.split()]
+        self._points = list(zip(numbers[::2], numbers[1::2], strict=True))
+
+    @property
+    def has_points(self) -> bool:
+        """Whether dumps are written by themselves."""
+        return bool(self._points)
+
+    def save_if_due(self) -> None:
+        """Write a dump if a save point asks for one; after a failure not before some seconds."""
+        if not self._points or self.is_running or self._is_stopped:
+            return
+        passed, now = time.time() - self.last_save, time.monotonic()
+        if self.failure and now < self._started + RETRY_SECONDS:
+            return
+        changes = self.changes
+        for seconds, least in self._points:
+            if passed > seconds and changes >= max(1, least):
+                log.info("%d changes in %d seconds: a dump is written", changes, passed)
+                self.start(_tell_nobody)
+                return
 
     @property
     def path(self) -> Path:
@@ -160,6 +195,10 @@ class Saving:
 
         server.slices.wait(subscribe)
         return job.result()
+
+
+def _tell_nobody(failure: str) -> None:
+    """The log and INFO tell."""
 
 
 def _create(path: Path) -> BinaryIO:

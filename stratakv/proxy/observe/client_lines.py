@@ -2,6 +2,12 @@
 
 import time
 
+from stratakv.proxy.clients.client_memory import (
+    ARGUMENT_BYTES,
+    request_memory,
+    total_memory,
+    transaction_memory,
+)
 from stratakv.proxy.clients.session import (
     FROM_MASTER,
     MONITORING,
@@ -32,10 +38,13 @@ def client_line(session: Session, running: int) -> bytes:
         "ssub": pubsub.shard_channels.count_of(session),
         "multi": -1 if session.transaction is None else len(session.transaction.queue),
         "qbuf": connection.unparsed + running,
-        **dict.fromkeys(("qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl"), 0),
+        "qbuf-free": 0,  # what is read is taken as it comes: no buffer is kept
+        "argv-mem": request_memory(session) + (running and ARGUMENT_BYTES + running),
+        "multi-mem": transaction_memory(session),
+        **dict.fromkeys(("rbs", "rbp", "obl"), 0),
         "oll": len(session.backlog),
         "omem": unsent,
-        "tot-mem": unsent + connection.unparsed,
+        "tot-mem": total_memory(session) + running,
         "events": "rw" if unsent else "r",
         "cmd": session.last_command or "NULL",
         "user": session.user.name.decode("latin-1"),

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv import REDIS_VERSION, __version__, build
 from stratakv.encodings.keyspace.hits import HITS
 from stratakv.encodings.upkeep.expiry_times import average_ttl_ms
+from stratakv.proxy.clients.client_memory import total_memory
+from stratakv.proxy.clients.session import REPLICA
 from stratakv.proxy.observe import replication_info, tier_info
 from stratakv.proxy.observe.memory import MemoryUse
 from stratakv.proxy.table.registry import TABLE, Command
@@ -151,12 +153,13 @@ def _memory(server: "Server") -> Fields:
         "used_memory_vm_functions": lua.function_states,
         **_sizes({"used_memory_vm_total": lua.eval_states + lua.function_states}),
         "used_memory_functions": lua.libraries,
-        **_sizes({"used_memory_scripts": lua.scripts + lua.libraries, "maxmemory": 0}),
-        "maxmemory_policy": server.settings.show("maxmemory-policy"),
+        **_sizes({"used_memory_scripts": lua.scripts + lua.libraries}),
+        **_sizes({"maxmemory": server.options.maxmemory}),
+        "maxmemory_policy": server.options.maxmemory_policy,
         "mem_fragmentation_ratio": f"{use.resident / use.own:.2f}",
         "mem_fragmentation_bytes": use.mapped,
-        "mem_clients_slaves": 0,
-        "mem_clients_normal": mem_clients(server),
+        "mem_clients_slaves": mem_clients(server, REPLICA),
+        "mem_clients_normal": mem_clients(server, 0),
         "mem_rank_directories": server.keyspace.recollections.ranks.bytes,
         "mem_allocator": "python",
         "active_defrag_running": 0,
@@ -170,10 +173,10 @@ def share_of_dataset(server: "Server", use: MemoryUse) -> float:
     return min(100.0, cached / max(use.own - server.memory.startup, cached, 1) * 100)
 
 
-def mem_clients(server: "Server") -> int:
-    """Bytes that clients have sent in part, or not read yet."""
-    connections = [session.connection for session in server.sessions.values()]
-    return sum(one.unsent + one.unparsed for one in connections)
+def mem_clients(server: "Server", kind: int) -> int:
+    """What clients take of memory: replicas, by their guard, or all others."""
+    sessions = server.sessions.values()
+    return sum(total_memory(one) for one in sessions if one.guards & REPLICA == kind)
 
 
 def _persistence(server: "Server") -> Fields:
@@ -226,7 +229,7 @@ def _stats(server: "Server") -> Fields:
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": 0,
         "evicted_keys": 0,
-        "evicted_clients": 0,
+        "evicted_clients": stats.evicted_clients,
         "client_output_buffer_limit_disconnections": stats.output_limit_disconnections,
         "keyspace_hits": max(0, lookups - missed),
         "keyspace_misses": missed,

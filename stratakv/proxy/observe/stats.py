@@ -77,6 +77,8 @@ class Stats:
         self.long_commands = 0
         self.output_limit_disconnections = 0
         self.query_limit_disconnections = 0
+        self.evicted_clients = 0
+        """Cut for the memory of all (maxmemory-clients)."""
         self.loop_lag_seconds = 0.0
         self.corruptions = 0
         """Reads that met a damaged place."""

@@ -179,12 +179,14 @@ class MasterLink:
         if self._refusal:
             raise LinkFailed(self._refusal)
         self.state = "connecting"
+        source = self._server.options.bind_source_addr
         async with asyncio.timeout(self._server.options.repl_timeout):
             reader, writer = await asyncio.open_connection(
                 self.address.host,
                 self.address.port,
                 ssl=self._tls_context(),
                 limit=LONGEST_LINE,
+                local_addr=(source, 0) if source else None,
             )
         self._writer = writer
         self.state = "handshake"

@@ -116,6 +116,7 @@ class Replication:
         self.link = MasterLink(self._server, self, target, takes_over=takes_over)
         self.link.start(self._last_link)
         self._server.housekeeper.is_follower = True
+        self._server.oom_score.follow_role()
         self._look_at_guards()
         log.warning("following the master %s", self.link.address)
 
@@ -136,6 +137,7 @@ class Replication:
         self.replicas.cut_all("this server is a master now, under another id")
         self.replicas.last_seen = time.monotonic()
         self._server.housekeeper.is_follower = False
+        self._server.oom_score.follow_role()
         self._look_at_guards()
         log.warning("this server is a master now, from offset %d on", self.feed.position.offset)
 

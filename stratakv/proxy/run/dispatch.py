@@ -42,6 +42,7 @@ from stratakv.proxy.run import rights
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.demands import meets_keys, needs_master, writes
 from stratakv.proxy.run.guards import (
+    COUNTED,
     FOLLOWING,
     FULL,
     LOCKED,
@@ -339,6 +340,8 @@ class Dispatcher:
             return False
         if guards & SAMPLED and entry.touches_keys:
             self.guards.hot_keys.see(session.txn.db.index, entry.find_keys(request))
+        if guards & COUNTED and entry.uses_keys and not session.guards & UNTOUCHING:
+            self._count_uses(session, entry, request)
         if is_queued(session, entry):
             self._queue(session, entry, request)
             return False
@@ -351,6 +354,11 @@ class Dispatcher:
         if session.guards & UNTOUCHING:
             untouched.command_begins(session, entry, request)
         return True
+
+    def _count_uses(self, session: Session, entry: Command, request: Request) -> None:
+        frequencies = session.txn.keyspace.frequencies
+        if frequencies is not None:
+            frequencies.see(session.txn.db, entry.find_keys(request))
 
     def _refusal(self, session: Session, entry: Command, request: Request) -> CommandError | None:
         """Why the command may not run now, if so; in the order in which Redis looks."""

@@ -38,6 +38,8 @@ SAMPLED: Final = 256
 """A window of STRATA HOTKEYS is open."""
 FULL: Final = 512
 """The data directory takes more than it may (maxdisk-bytes)."""
+COUNTED: Final = 1024
+"""Uses of keys are counted (maxmemory-policy with LFU)."""
 
 
 class Guards:
@@ -214,6 +216,10 @@ class Guards:
     def sample(self, is_open: bool) -> None:
         """Whether requests are shown to the sampling of keys from now on."""
         self.bits = self.bits | SAMPLED if is_open else self.bits & ~SAMPLED
+
+    def count_uses(self, is_wanted: bool) -> None:
+        """Whether uses of keys are counted from now on."""
+        self.bits = self.bits | COUNTED if is_wanted else self.bits & ~COUNTED
 
     def show(self, session: Session, entry: Command, request: Request) -> None:
         """Show a command to all monitors, and those that it has run as a unit."""

@@ -81,7 +81,7 @@ class Command:
         `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
         `script` does what a script or function declares, `subscriber` is for subscribed clients
         too, `replicates` may write though it is no write command, `elsewhere` may make its key in
-        another database."""
+        another database, `peeks` is no use of its keys."""
         self.is_immediate = "immediate" in self.traits
         self.is_vicarious = not self.traits.isdisjoint(("final", "script"))
         """Whether what it does is what others do: a script, or the commands of a transaction."""
@@ -118,6 +118,8 @@ class Command:
         self.only_reads = "readonly" in self.flags and not self.takes_session
         """Whether it does nothing but read keys."""
         self.touches_keys = self.keys[0] > 0 or self.key_finder is not None
+        self.uses_keys = self.touches_keys and "peeks" not in self.traits
+        """Whether a key that it names is used by it."""
         named = acl.of_group(group) if categories is None else categories
         self.categories: frozenset[str] = acl.of_command(self.flags, named.split())
         """ACL categories, without the @."""

@@ -57,10 +57,13 @@ def _delete_stored(txn: Txn, key: bytes) -> bool:
     return txn.erase(key) or is_overdue
 
 
-def count_existing(txn: Txn, keys: tuple[bytes, ...]) -> int:
-    """How many of the keys exist; one that is named twice counts twice."""
+def count_existing(txn: Txn, keys: tuple[bytes, ...], *, uses: bool) -> int:
+    """How many of the keys exist; one that is named twice counts twice. It may be a use of them."""
     txn.expect_work(len(keys))
-    find = txn.read if txn.keyspace.notifies else txn.find
+    if txn.keyspace.notifies:
+        find = txn.read if uses else txn.glance
+    else:
+        find = txn.find if uses else txn.peek
     found = sum([find(key) is not None for key in _many(txn, keys)])
     HITS.further += len(keys) - 1
     return found
@@ -98,7 +101,7 @@ def _may_expire(old_ms: int, at_ms: int, conditions: frozenset[bytes]) -> bool:
 
 def expire_time(txn: Txn, key: bytes) -> int:
     """The expire-time in ms; as in Redis, -1 for a key without one and -2 for no key."""
-    meta = txn.read(key)
+    meta = txn.glance(key)
     return -2 if meta is None else meta.expire_ms
 
 
