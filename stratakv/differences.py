@@ -77,8 +77,8 @@ DIFFERENCES: Final = (
     ),
     (
         "save",
-        "no save points unless some are set: data is on disk without them. A dump of a save point is"
-        " written beside everything else, and FLUSHALL writes none; if it fails, writes go on,"
+        "no save points unless some are set: data is on disk without them. A dump of a save point"
+        " is written beside everything else, and FLUSHALL writes none; if it fails, writes go on,"
         " since the store has them",
     ),
     (
@@ -114,8 +114,8 @@ DIFFERENCES: Final = (
         " key goes and no command is refused for it (evicted_keys stays 0); maxdisk-bytes refuses"
         " writes as maxmemory with noeviction does. maxmemory-clients cuts the largest clients as"
         " in Redis; what a client takes is estimated, and no buffer is kept for one that sends"
-        " nothing. After NO-TOUCH ON what a client reads is no use of its keys, except what it waited"
-        " for, or reached by a script that was not given the key",
+        " nothing. After NO-TOUCH ON what a client reads is no use of its keys, except what it"
+        " waited for, or reached by a script that was not given the key",
     ),
     (
         "Expired keys",
