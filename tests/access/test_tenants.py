@@ -448,3 +448,88 @@ def test_streaks_stay_in_the_namespace(place: Place) -> None:
     assert [reply.raw for reply in replies] == [OK] * 100
     assert place.shop.send("DBSIZE").raw == b":100\r\n"
     assert place.other.send("DBSIZE").raw == b":0\r\n"
+
+
+# client-side caching
+
+
+def told(wire: WireClient) -> list[str]:
+    """What a client was told so far."""
+    wire.send("PING")
+    heard, wire.pushes[:] = [str(push.frame) for push in wire.pushes], []
+    return heard
+
+
+def tracked(place: Place, *words: Arg) -> WireClient:
+    """A client of `shop` that tracks, in RESP3."""
+    wire = place.server.client(3)
+    assert wire.send("AUTH", "shop", "secret").raw == OK
+    assert wire.send("CLIENT", "TRACKING", "ON", *words).raw == OK
+    return wire
+
+
+@pytest.mark.parametrize("words", [(), ("BCAST", "PREFIX", "k")], ids=["readers", "prefixes"])
+def test_who_tracks_hears_of_the_keys_of_its_namespace(
+    place: Place, words: tuple[Arg, ...]
+) -> None:
+    with tracked(place, *words) as wire, place.server.client(3) as watching:
+        watching.send("CLIENT", "TRACKING", "ON", *words)
+        for reader in (wire, watching):
+            reader.send("GET", "k")
+        for writer in (place.other, place.admin):
+            writer.send("SET", "k", "new")
+        assert told(wire) == []
+        assert len(told(watching)) == 1
+        watching.send("GET", "k")
+        place.shop.send("SET", "k", "new")
+        assert len(told(wire)) == 1
+        assert told(watching) == []
+
+
+def test_who_tracks_hears_of_a_flush_of_its_namespace(place: Place) -> None:
+    with tracked(place) as wire:
+        wire.send("GET", "k")
+        for writer in (place.other, place.admin):
+            writer.send("FLUSHALL")
+            writer.send("SWAPDB", 0, 1)
+        assert told(wire) == []
+        place.shop.send("FLUSHALL")
+        assert len(told(wire)) == 1
+
+
+def test_nobody_is_told_in_place_of_a_client_of_another_namespace(place: Place) -> None:
+    strangers = [one.send("CLIENT", "ID").frame.number for one in (place.other, place.admin)]
+    for number in strangers:
+        assert number is not None
+        refused = place.shop.send("CLIENT", "TRACKING", "ON", "REDIRECT", number).raw
+        assert refused.startswith(b"-ERR The client ID you want redirect to does not exist")
+
+
+def test_who_is_told_in_place_of_another_and_leaves_hears_no_more(place: Place) -> None:
+    with client(place.server, "shop", 3) as target:
+        number = target.send("CLIENT", "ID").frame.number
+        assert number is not None
+        with tracked(place, "REDIRECT", number) as wire:
+            wire.send("GET", "k")
+            assert target.send("AUTH", "other", "secret").raw == OK
+            place.shop.send("SET", "k", "new")
+            assert told(target) == []
+            assert "tracking-redir-broken" in told(wire)[0]
+
+
+def test_the_table_of_readers_is_bounded_over_all_namespaces(place: Place) -> None:
+    place.admin.send("CONFIG", "SET", "tracking-table-max-keys", 10)
+    with tracked(place) as wire, place.server.client(3) as watching:
+        watching.send("CLIENT", "TRACKING", "ON")
+        for reader in (wire, watching):
+            for number in range(10):
+                reader.send("GET", f"k{number}")
+        shown = facts_of_info(place.admin, "stats")
+        assert int(shown["tracking_total_keys"]) <= 10
+        assert len(told(wire)) + len(told(watching)) >= 10
+    place.admin.send("CONFIG", "SET", "tracking-table-max-keys", 1_000_000)
+
+
+def facts_of_info(wire: WireClient, section: str) -> dict[str, str]:
+    lines = wire.send("INFO", section).raw.decode().split("\r\n")
+    return dict(line.split(":", 1) for line in lines if ":" in line)

@@ -38,16 +38,10 @@ def check(user: User, entry: Command, request: Request) -> Denial | None:
     verdict = user.verdicts.get(entry)
     if verdict is None:
         verdict = user.verdicts[entry] = _judge(user, entry)
-    if verdict.is_free:
+    if verdict.passes(request):
         return None
     if verdict.is_barred:
         return Denial(TENANT, 0)
-    if (
-        verdict.key_at
-        and verdict.key_at < len(request) <= verdict.most_args
-        and verdict.matches(request[verdict.key_at])
-    ):
-        return None
     worst = Denial(COMMAND, 0)
     wanted = wanted_keys(entry, request)
     for selector in user.selectors:
@@ -78,7 +72,13 @@ def _judge(user: User, entry: Command) -> Verdict:
         return Verdict(is_free=is_free, key_at=0, most_args=0, matches=bool)
     at, permissions = wanted[0]
     most = entry.max_args if _fixed_keys(entry) is not None else entry.min_args
-    return Verdict(is_free=False, key_at=at, most_args=most, matches=able[0].matcher(permissions))
+    return Verdict(
+        is_free=False,
+        key_at=at,
+        most_args=most,
+        matches=able[0].matcher(permissions),
+        prefixes=able[0].prefixes(permissions),
+    )
 
 
 def _short_keys(entry: Command) -> Wanted:

@@ -148,6 +148,13 @@ class Selector:
             matches = self._matchers[permissions] = _any_of(patterns)
         return matches
 
+    def prefixes(self, permissions: int) -> tuple[bytes, ...]:
+        """What keys may begin with, if that is all there is to know; empty if there is more."""
+        patterns = [one for one, may in self.keys.items() if may & permissions == permissions]
+        if self.all_keys or not all(one[-1:] == b"*" and _is_plain(one[:-1]) for one in patterns):
+            return ()
+        return tuple(one[:-1] for one in patterns)
+
     def reads_everything(self) -> bool:
         """Whether any key may be read."""
         return self.all_keys or bool(self.keys.get(b"*", 0) & READ)

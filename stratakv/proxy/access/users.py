@@ -6,6 +6,7 @@ from typing import Final
 from stratakv.proxy.access import passwords
 from stratakv.proxy.access.selectors import Selector
 from stratakv.proxy.table.registry import Command
+from stratakv.proxy.wire.requests import Request
 
 DEFAULT: Final = b"default"
 
@@ -13,7 +14,7 @@ DEFAULT: Final = b"default"
 class Verdict:
     """What a user may do with a command, found out when it is first used."""
 
-    __slots__ = ("is_barred", "is_free", "key_at", "matches", "most_args")
+    __slots__ = ("is_barred", "is_free", "key_at", "matches", "most_args", "prefixes")
 
     def __init__(
         self,
@@ -22,6 +23,7 @@ class Verdict:
         key_at: int,
         most_args: int,
         matches: Callable[[bytes], bool],
+        prefixes: tuple[bytes, ...] = (),
         is_barred: bool = False,
     ) -> None:
         self.is_barred = is_barred
@@ -34,6 +36,19 @@ class Verdict:
         """How long a request may be to be a short one."""
         self.matches = matches
         """Whether a short request with that key is allowed; if not, another selector may do."""
+        self.prefixes = prefixes
+        """Where they tell the same, what the key has to begin with: that is asked faster."""
+
+    def passes(self, request: Request) -> bool:
+        """Whether a request is allowed, as far as can be told at once."""
+        if self.is_free:
+            return True
+        at = self.key_at
+        if not 0 < at < len(request) <= self.most_args:
+            return False
+        if self.prefixes:
+            return request[at].startswith(self.prefixes)
+        return self.matches(request[at])
 
 
 class User:

@@ -12,5 +12,6 @@
     pubsub         who listens to which channels
     notifications  what happened to keys, for those who listen
     untouched      clients whose reading is no use of a key
+    tracking_tables  what is known of copies within one realm
     tracking       who has copies of which keys, and is told when they change
 """

@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         session = self.session
         if session is None or session.closing:
             return
-        if len(data) > PORTION_BYTES:
+        if len(data) > PORTION_BYTES and len(data) > self._parser.lacking:
             self._pause("portions")
             starts = range(0, len(data), PORTION_BYTES)
             self._portions.extend([data[at : at + PORTION_BYTES] for at in starts])
@@ -101,8 +101,11 @@ class Connection(asyncio.Protocol):
         if session is None or session.closing:
             self._portions.clear()
             return
-        self._take(session, self._portions.popleft())
-        if self._portions:
+        portions = self._portions
+        self._take(session, portions.popleft())
+        while portions and len(portions[0]) <= self._parser.lacking and not session.closing:
+            self._take(session, portions.popleft())
+        if portions:
             self._server.loop.call_soon(self._next_portion)
         else:
             self._resume("portions")

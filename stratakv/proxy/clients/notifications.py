@@ -27,7 +27,7 @@ class Notifications:
         self._letters: frozenset[str] = frozenset()
         self._published: frozenset[str] = frozenset()
         """The classes of events that are published."""
-        self._tell: Callable[[str, bytes], None] | None = None
+        self._tell: Callable[[int, str, bytes], None] | None = None
         self._told: frozenset[str] = frozenset()
         """The classes of events that those hear of who have copies of keys."""
         keyspace.on_event = self._happened
@@ -44,15 +44,15 @@ class Notifications:
         self._keyspace.notifies = self._published | self._told
 
     def tell_trackers(
-        self, tell: Callable[[str, bytes], None] | None, kinds: frozenset[str]
+        self, tell: Callable[[int, str, bytes], None] | None, kinds: frozenset[str]
     ) -> None:
-        """Call `tell` with the name of each event of these classes, and its key; or nobody."""
+        """Call `tell` with the database, name and key of each event of these classes; or nobody."""
         self._tell, self._told = tell, kinds if tell is not None else frozenset()
         self._keyspace.notifies = self._published | self._told
 
     def _happened(self, database: int, kind: str, event: str, key: bytes) -> None:
-        if self._tell is not None and kind in self._told and database < SPAN:
-            self._tell(event, key)
+        if self._tell is not None and kind in self._told:
+            self._tell(database, event, key)
         if kind in self._published:
             self._publish(database, event, key)
 

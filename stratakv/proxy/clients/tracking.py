@@ -11,18 +11,20 @@ Promises
 2. What changes while a command of the client itself still works (on a snapshot, or waiting for an
    answer of the tier) is told behind its reply, in which the key may be as it was before.
 3. In a unit the order of what is read and changed is kept until it is applied: it may begin anew.
-4. Readers that are remembered are not believed to be there still: numbers of clients are never used
+4. Nobody hears of a key that is not in the databases of his own realm.
+5. Readers that are remembered are not believed to be there still: numbers of clients are never used
    twice, and who is gone, or tracks no more, is passed by.
 """
 
-import random
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.txn import OVERDUE, UNPUBLISHED
+from stratakv.encodings.layout.rows import TENANT_BITS
 from stratakv.options import ALL_EVENT_CLASSES
 from stratakv.proxy.clients.session import SUBSCRIBED, TRACKING, Session
+from stratakv.proxy.clients.tracking_tables import Prefix, Table
 from stratakv.proxy.table.registry import Command
 from stratakv.proxy.wire.replies import Push
 from stratakv.proxy.wire.requests import Request
@@ -97,17 +99,6 @@ class Tracker:
         return self.is_caching if self.opt_in else not (self.opt_out and self.is_caching)
 
 
-class Prefix:
-    """Who wants to hear of the keys with a prefix, and those that changed in this turn."""
-
-    __slots__ = ("changed", "sessions")
-
-    def __init__(self) -> None:
-        self.sessions: dict[int, Session] = {}
-        self.changed: dict[bytes, Session | None] = {}
-        """Each with the client that changed it last, if it was one."""
-
-
 class Tracking:
     """The clients of a server that track, and what they are to be told of."""
 
@@ -116,13 +107,10 @@ class Tracking:
         self._dispatcher = server.dispatcher
         self.sessions: dict[int, Session] = {}
         """Those who track."""
-        self._readers: dict[bytes, int | set[int]] = {}
-        """The clients that have read a key: mostly it is one."""
-        self._names: list[bytes] = []
-        """The same keys, and some that are gone, to choose one at random."""
-        self._prefixes: dict[bytes, Prefix] = {}
-        self.items = 0
-        """The sum of the readers of all keys."""
+        self._tables: dict[int, Table] = {}
+        """What is known, by the id of the realm."""
+        self.key_count = 0
+        """How many keys somebody has read, in all realms."""
         self._excess = 0
         """How often in a row there were too many keys to forget at once."""
 
@@ -135,8 +123,9 @@ class Tracking:
             tracker.is_caching, tracker.ends_caching = old.is_caching, old.ends_caching
             tracker.prefixes |= old.prefixes
             tracker.pending, tracker.pending_bytes = old.pending, old.pending_bytes
+        prefixes = self._table(session.realm.id).prefixes
         for prefix in tracker.prefixes:
-            self._prefixes.setdefault(prefix, Prefix()).sessions[session.id] = session
+            prefixes.setdefault(prefix, Prefix()).sessions[session.id] = session
             tracker.prefix_bytes += len(prefix) + PREFIX_BYTES
         session.tracker = tracker
         session.guards |= TRACKING
@@ -151,15 +140,24 @@ class Tracking:
             return
         session.guards &= ~TRACKING
         session.connection.queued -= tracker.pending_bytes
+        prefixes = self._table(session.realm.id).prefixes
         for name in tracker.prefixes:
-            prefix = self._prefixes[name]
+            prefix = prefixes[name]
             del prefix.sessions[session.id]
             if not prefix.sessions:
-                del self._prefixes[name]
+                del prefixes[name]
         del self.sessions[session.id]
         if not self.sessions:
-            self._forget_readers()
+            for table in self._tables.values():
+                self._forget_readers(table)
+            self._tables = {}
             self._observe(False)
+
+    def _table(self, realm: int) -> Table:
+        table = self._tables.get(realm)
+        if table is None:
+            table = self._tables[realm] = Table()
+        return table
 
     def _observe(self, exists: bool) -> None:
         """Somebody tracks, or nobody does: see every change, or none."""
@@ -171,14 +169,14 @@ class Tracking:
     # what was read
 
     @property
-    def key_count(self) -> int:
-        """How many keys somebody has read."""
-        return len(self._readers)
+    def items(self) -> int:
+        """The sum of the readers of all keys."""
+        return sum(table.items for table in self._tables.values())
 
     @property
     def prefix_count(self) -> int:
         """How many prefixes somebody wants to hear of."""
-        return len(self._prefixes)
+        return sum(len(table.prefixes) for table in self._tables.values())
 
     def command_begins(self, session: Session, entry: Command, request: Request) -> None:
         """A client that tracks runs a command: what it reads is remembered ahead, since it may
@@ -187,7 +185,7 @@ class Tracking:
         assert tracker is not None
         tracker.ends_caching = entry.words[0] != "client"
         if tracker.remembers and _reads(entry):
-            self._remember(session.id, entry.find_keys(request))
+            self._remember(session, entry.find_keys(request))
 
     def command_ends(self, session: Session) -> None:
         """A client that tracks has its reply: tell it what came meanwhile."""
@@ -209,7 +207,7 @@ class Tracking:
         called = self._server.scripting.call_of(session)
         keys = entry.find_keys(request) if called is None else called[0].find_keys(called[1])
         if keys:
-            session.txn.when_applied(partial(self._remember, session.id, keys))
+            session.txn.when_applied(partial(self._remember, session, keys))
 
     def long_begins(self, session: Session, entry: Command, request: Request) -> None:
         """A unit will read a snapshot: what it may have to remember is remembered before."""
@@ -218,84 +216,70 @@ class Tracking:
         if tracker.broadcasts:
             return
         if "script" in entry.traits:
-            self._remember(session.id, entry.find_keys(request))
+            self._remember(session, entry.find_keys(request))
         elif session.transaction is not None and "final" in entry.traits:
             for queued, words in session.transaction.queue:
                 if _reads(queued) or "script" in queued.traits:
-                    self._remember(session.id, queued.find_keys(words))
+                    self._remember(session, queued.find_keys(words))
 
-    def _remember(self, number: int, keys: Iterable[bytes]) -> None:
-        for key in keys:
-            known = self._readers.get(key)
-            if known is None:
-                self._readers[key] = number
-                self._names.append(key)
-                self.items += 1
-            elif isinstance(known, set):
-                self.items += number not in known
-                known.add(number)
-            elif known != number:
-                self._readers[key] = {known, number}
-                self.items += 1
+    def _remember(self, session: Session, keys: Iterable[bytes]) -> None:
+        table = self._table(session.realm.id)
+        before = len(table.readers)
+        table.remember(session.id, keys)
+        self.key_count += len(table.readers) - before
 
     def limit(self) -> None:
         """Forget keys at random while there are too many, and tell their readers: more of them
         each time that it was not enough."""
         most = self._server.options.tracking_table_max_keys
-        if not most or len(self._readers) <= most:
+        if not most or self.key_count <= most:
             self._excess = 0
             return
         for _ in range(EFFORT * (self._excess + 1)):
-            self._tell_readers(self._any_key(), None)
-            if len(self._readers) <= most:
+            largest = max(self._tables.values(), key=lambda table: len(table.readers))
+            self._tell_readers(largest, largest.any_key(), None)
+            if self.key_count <= most:
                 self._excess = 0
                 return
         self._excess += 1
 
-    def _any_key(self) -> bytes:
-        """Requires: there is one."""
-        names = self._names
-        if len(names) > 2 * len(self._readers) + EFFORT:
-            names = self._names = list(self._readers)
-        while True:
-            at = random.randrange(len(names))
-            names[at], names[-1] = names[-1], names[at]
-            if (name := names.pop()) in self._readers:
-                return name
-
-    def _forget_readers(self) -> None:
-        self._server.keyspace.leftovers.add(self._readers)
-        self._readers, self._names = {}, []
-        self.items = 0
+    def _forget_readers(self, table: Table) -> None:
+        self.key_count -= len(table.readers)
+        self._server.keyspace.leftovers.add(table.forget_readers())
 
     # what has changed
 
-    def _changed(self, event: str, key: bytes) -> None:
+    def _changed(self, database: int, event: str, key: bytes) -> None:
         """Something has happened to a key: all but a few events change what a reader would see."""
-        if event in UNTOLD:
+        table = self._tables.get(database >> TENANT_BITS)
+        if table is None or event in UNTOLD:
             return
         author = self._dispatcher.guards.author
-        if self._prefixes and event != OVERDUE:
+        if table.prefixes and event != OVERDUE:
             changed_by = None if event == "expired" else author
-            for name, prefix in self._prefixes.items():
+            for name, prefix in table.prefixes.items():
                 if key.startswith(name):
                     prefix.changed[key] = changed_by
-        if self._readers:
-            self._tell_readers(key, author)
+        if table.readers:
+            self._tell_readers(table, key, author)
 
-    def all_changed(self, author: Session | None) -> None:
-        """Whole databases have changed: nothing that anybody has is worth keeping."""
-        if self.sessions:
-            self._forget_readers()
-            for session in list(self.sessions.values()):
+    def all_changed(self, author: Session | None, database: int | None = None) -> None:
+        """Whole databases have changed, of one realm if one of its databases is named: nothing that
+        anybody has of them is worth keeping."""
+        if not self.sessions:
+            return
+        realm = None if database is None else database >> TENANT_BITS
+        for number, table in self._tables.items():
+            if realm in (None, number):
+                self._forget_readers(table)
+        for session in list(self.sessions.values()):
+            if realm in (None, session.realm.id):
                 self._tell(session, None, author)
 
-    def _tell_readers(self, key: bytes, author: Session | None) -> None:
-        known = self._readers.pop(key, None)
-        if known is None:
-            return
-        numbers = sorted(known) if isinstance(known, set) else [known]
-        self.items -= len(numbers)
+    def _tell_readers(self, table: Table, key: bytes, author: Session | None) -> None:
+        before = len(table.readers)
+        numbers = table.take(key)
+        self.key_count += len(table.readers) - before
         for number in numbers:
             session = self.sessions.get(number)
             if session is None or session.tracker is None or session.tracker.broadcasts:
@@ -305,7 +289,11 @@ class Tracking:
 
     def _broadcast(self) -> None:
         """At the end of a turn: tell of the keys with prefixes that changed in it."""
-        for _, prefix in sorted(self._prefixes.items()):
+        for table in list(self._tables.values()):
+            self._broadcast_in(table)
+
+    def _broadcast_in(self, table: Table) -> None:
+        for _, prefix in sorted(table.prefixes.items()):
             if not prefix.changed:
                 continue
             changed, prefix.changed = prefix.changed, {}
@@ -345,7 +333,7 @@ class Tracking:
         target = session
         if tracker.redirect:
             found = self._server.sessions.get(tracker.redirect)
-            if found is None or found.closing:
+            if found is None or found.closing or found.realm is not session.realm:
                 tracker.is_broken = True
                 if session.resp3:
                     session.push(Push([b"tracking-redir-broken", tracker.redirect]))

@@ -1,6 +1,7 @@
 """CONFIG: read and change the settings of a running server."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from stratakv import errors
@@ -9,7 +10,7 @@ from stratakv.errors import CommandError
 from stratakv.options import BadOption
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.config import conf_rewrite
-from stratakv.proxy.config.rewriting import rewrite
+from stratakv.proxy.config.rewriting import Value, rewrite
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines
 from stratakv.proxy.config.value_kinds import Refused
@@ -102,20 +103,34 @@ def config_resetstat(session: Session) -> Reply:
 @command("CONFIG REWRITE", _ADMIN, since="2.8.0")
 def config_rewrite(session: Session) -> Reply:
     """Put what was changed while the server ran into its file."""
-    file = session.server.options.config
+    settings, options = session.server.settings, session.server.options
+    is_like_redis = options.is_like_redis
+    changed = settings.changed_for_redis() if is_like_redis else settings.changed()
+    _write_into_file(session, changed)
+    return OK
+
+
+def rewrite_everything(session: Session) -> None:
+    """Put all settings into the file (DEBUG CONFIG-REWRITE-FORCE-ALL), which is a redis.conf."""
+    if not session.server.options.is_like_redis:
+        raise CommandError(errors.NO_CONFIG_FILE)
+    _write_into_file(session, session.server.settings.everything_for_redis())
+
+
+def _write_into_file(session: Session, changed: Mapping[str, str]) -> None:
+    options = session.server.options
+    file = options.config
     if not file:
         raise CommandError(errors.NO_CONFIG_FILE)
+    values: dict[str, Value] = {**changed, **_changed_users(session)}
     try:
-        if session.server.options.is_like_redis:
-            changed = session.server.settings.changed_for_redis()
-            started_in = Path(session.server.options.started_in)
-            conf_rewrite.rewrite(Path(file), {**changed, **_changed_users(session)}, started_in)
+        if options.is_like_redis:
+            conf_rewrite.rewrite(Path(file), values, Path(options.started_in))
         else:
-            rewrite(Path(file), {**session.server.settings.changed(), **_changed_users(session)})
+            rewrite(Path(file), values)
     except (OSError, ValueError) as failure:
         log.error("cannot rewrite %s: %s", file, failure)
         raise errors.no_config_rewrite(str(failure)) from None
-    return OK
 
 
 def _changed_users(session: Session) -> dict[str, list[str]]:

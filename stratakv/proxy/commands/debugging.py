@@ -12,6 +12,7 @@ from stratakv.encodings.upkeep import digest
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import ranged
 from stratakv.proxy.clients.session import Session
+from stratakv.proxy.commands.configuration import rewrite_everything
 from stratakv.proxy.table.registry import TABLE, CommandGroup
 from stratakv.proxy.wire.replies import (
     OK,
@@ -162,6 +163,12 @@ def _protocol(session: Session, kind: bytes) -> Reply:
     return _PROTOCOL[kind.lower()]
 
 
+def _rewrite_config(session: Session) -> Reply:
+    """Put all settings into the redis.conf, changed or not."""
+    rewrite_everything(session)
+    return OK
+
+
 def _help(session: Session) -> list[Status]:
     lines = ["DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]
     lines += sorted(name.decode() for name in _DEBUG)
@@ -210,5 +217,6 @@ _DEBUG: dict[bytes, tuple[_Debug, Sequence[int]]] = {
     b"REPLICATE": (_replicate, range(1, 1024)),
     b"SET-DISABLE-DENY-SCRIPTS": (_allow_all_in_scripts, (1,)),
     b"REPLYBUFFER": (_no_op, (2,)),
+    b"CONFIG-REWRITE-FORCE-ALL": (_rewrite_config, (0,)),
     b"HELP": (_help, (0,)),
 }

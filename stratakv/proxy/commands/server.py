@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from stratakv import REDIS_VERSION, __version__, errors
 from stratakv.encodings.keyspace.database import Database
 from stratakv.encodings.layout.numbers import parse_int
-from stratakv.encodings.layout.rows import SPAN
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import INT64_MAX, integer, ranged
 from stratakv.proxy.clients.session import Session
@@ -148,8 +147,7 @@ def _flush(session: Session, databases: list[Database]) -> None:
         if database.live or database.dirty:
             keyspace.flush(database)
     _tell(session)
-    if session.txn.db.index < SPAN:  # who is bound to a namespace cannot track
-        session.server.tracking.all_changed(session)
+    session.server.tracking.all_changed(session, session.txn.db.index)
 
 
 def _tell(session: Session) -> None:
@@ -191,8 +189,7 @@ def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     base = own.index - own.number
     keyspace.swap(keyspace.open_database(base + first), keyspace.open_database(base + second))
     _tell(session)
-    if session.txn.db.index < SPAN:  # who is bound to a namespace cannot track
-        session.server.tracking.all_changed(session)
+    session.server.tracking.all_changed(session, session.txn.db.index)
     return OK
 
 

@@ -50,7 +50,7 @@ def client_trackinginfo(session: Session) -> Reply:
     " [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
     _ANY,
     since="6.0.0",
-    tenants="barred",
+    tenants="own",
 )
 def client_tracking(session: Session, mode: bytes, *options: bytes) -> Reply:
     """Tell this connection when keys change that it has read, or all keys with some prefixes."""
@@ -76,7 +76,8 @@ def _parse(session: Session, args: Args) -> tuple[Tracker, list[bytes]]:
             if wanted.redirect:
                 raise CommandError(errors.TRACKING_ONE_REDIRECT)
             wanted.redirect = integer(args.take())
-            if wanted.redirect not in session.server.sessions:
+            target = session.server.sessions.get(wanted.redirect)
+            if target is None or target.realm is not session.realm:
                 raise CommandError(errors.TRACKING_NO_SUCH_CLIENT)
         elif word == b"PREFIX" and args:
             prefixes.append(args.take())

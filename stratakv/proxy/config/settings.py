@@ -230,9 +230,19 @@ class Settings:
 
     def changed_for_redis(self) -> dict[str, str]:
         """The same in Redis's names, where there is one, and with what are no options."""
+        return self._changed(self._names_for_redis())
+
+    def everything_for_redis(self) -> dict[str, str]:
+        """All that a redis.conf can say, in the same names."""
+        values = {name: self.show(name) for name in self._names_for_redis()}
+        if not values["replicaof"]:
+            del values["replicaof"]  # no line says that there is none
+        return values
+
+    def _names_for_redis(self) -> tuple[str, ...]:
         viewed = {view.option for view in _VIEWS.values()}
         own = (name for name in self._own if name not in viewed)
-        return self._changed((*own, *_VIEWS, *self._kept))
+        return (*own, *_VIEWS, *self._kept)
 
     def _changed(self, names: Iterable[str]) -> dict[str, str]:
         now = {name: self.show(name) for name in names}

@@ -192,6 +192,7 @@ def _persistence(server: "Server") -> Fields:
         "rdb_last_bgsave_time_sec": saving.last_seconds,
         "rdb_current_bgsave_time_sec": saving.current_seconds,
         "rdb_saves": saving.saves,
+        "rdb_last_save_left_out_keys": saving.left_out,
         "rdb_last_cow_size": 0,
         "rdb_last_load_keys_expired": 0,  # a replica leaves that to its master
         "rdb_last_load_keys_loaded": server.replication.loaded_keys,

@@ -144,7 +144,11 @@ class Dispatcher:
             is_usual = not (guards.bits or session.guards)
             if not is_usual:
                 # what only reads is as usual on a replica as on a master
-                is_usual = entry.only_reads and guards.let_read and not session.guards
+                is_usual = not guards.bits or (entry.only_reads and guards.let_read)
+                if is_usual and session.guards:
+                    is_usual = session.guards == RESTRICTED and rights.lets_pass(
+                        session, entry, request
+                    )
                 if not is_usual and not self._admit(session, entry, request):
                     if session.waiting:
                         session.backlog.extend(requests[number:])
@@ -167,9 +171,7 @@ class Dispatcher:
                 and txn.keyspace.is_unobserved
             ):
                 if session.guards:
-                    allowed = rights.allowed(session, entry, requests, number)
-                    served = entry.streak(session, allowed, 0)
-                    session.realm.operations += max(0, served - 1)
+                    served = rights.serve_streak(session, entry, requests, number)
                 else:
                     served = entry.streak(session, requests, number)
             if served:

@@ -19,6 +19,7 @@ from stratakv.proxy.access.checking import (
     check,
 )
 from stratakv.proxy.access.denials import LUA, MULTI, TOP_LEVEL, Entry
+from stratakv.proxy.access.users import Verdict
 from stratakv.proxy.clients.session import RESTRICTED, Session
 from stratakv.proxy.observe.client_lines import client_line
 from stratakv.proxy.run import quotas
@@ -57,27 +58,52 @@ def refusal(session: Session, entry: Command, request: Request) -> CommandError 
     )
 
 
-def allowed(session: Session, entry: Command, requests: list[Request], first: int) -> list[Request]:
-    """The requests of a pipeline from one on that its streak may serve: the first is allowed, and
-    so are those of the same form that follow at once.
+def lets_pass(session: Session, entry: Command, request: Request) -> bool:
+    """Whether a request may run, as far as can be told at once: the usual case, in which nothing
+    else is unusual. Requires: the client is restricted.
+
+    0.1 us, where `Dispatcher._admit`, which looks at everything, takes 1 us.
+    """
+    if session.realm.id:
+        return False
+    verdict = session.user.verdicts.get(entry)
+    return verdict is not None and verdict.passes(request)
+
+
+def serve_streak(session: Session, entry: Command, requests: list[Request], first: int) -> int:
+    """Let a streak serve requests from one on, which is allowed, up to the first that may not be.
 
     Of the others nothing is noted: each is looked at once more when it is its turn.
     """
-    verdict = session.user.verdicts[entry]
-    if entry.is_write and session.realm.limits_writes:
-        return requests[first : first + 1]
-    if verdict.is_free:
-        return requests[first:]
-    at, matches = verdict.key_at, verdict.matches
+    assert entry.streak is not None
+    verdict, realm = session.user.verdicts[entry], session.realm
+    if entry.is_write and realm.limits_writes:
+        served = entry.streak(session, requests[first : first + 1], 0)
+    elif verdict.is_free:
+        served = entry.streak(session, requests, first)
+    else:
+        served = entry.streak(session, _allowed(verdict, requests, first), 0)
+    realm.operations += max(0, served - 1)
+    return served
+
+
+def _allowed(verdict: Verdict, requests: list[Request], first: int) -> list[Request]:
+    """The first request and those of the same form that follow at once and are allowed."""
+    at, prefixes, matches = verdict.key_at, verdict.prefixes, verdict.matches
     word, count = requests[first][0], len(requests[first])
-    if not at < count <= verdict.most_args:
+    if not 0 < at < count <= verdict.most_args:
         return requests[first : first + 1]
-    found = [requests[first]]
-    for request in requests[first + 1 : first + STREAK_MOST]:
-        if len(request) != count or request[0] != word or not matches(request[at]):
+    stop = min(len(requests), first + STREAK_MOST)
+    number = first + 1
+    while number < stop:
+        request = requests[number]
+        if len(request) != count or request[0] != word:
             break
-        found.append(request)
-    return found
+        key = request[at]
+        if not (key.startswith(prefixes) if prefixes else matches(key)):
+            break
+        number += 1
+    return requests if not first and number == len(requests) else requests[first:number]
 
 
 def refusal_in_exec(session: Session, entry: Command, request: Request) -> CommandError | None:

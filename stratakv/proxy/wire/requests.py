@@ -99,6 +99,11 @@ class RequestParser:
         return not self._strict.buffered
 
     @property
+    def lacking(self) -> int:
+        """How much of what comes next belongs to a large argument: that costs a copy, no more."""
+        return self._strict.lacking
+
+    @property
     def unauthenticated(self) -> bool:
         """Whether the client has yet to authenticate."""
         return self._strict.unauthenticated
@@ -276,6 +281,11 @@ class StrictParser:
         """Bytes of an incomplete request, the arguments that it has already included."""
         large = self._bulk_length - self._left if self._large is not None else 0
         return len(self._buffer) + large + (self._args_bytes if self._missing else 0)
+
+    @property
+    def lacking(self) -> int:
+        """Bytes that a large argument lacks."""
+        return self._left if self._large is not None else 0
 
     @property
     def buffered(self) -> int:
