@@ -11,6 +11,7 @@
     live              a server that is copied, then followed
     replica_link      what a server sends to its replicas
     payload_copies    what stands in a dump, as RESTORE takes it
+    server_dump       the dump of a running server, as its replicas get it
     server_keys       the keys of a running server, as a dump has them
     comparison        the keys of two servers, one by one
     selection         which keys are meant

@@ -1,6 +1,7 @@
 """`stratakv compare`: what differs between two servers, key by key."""
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,7 +9,7 @@ from typing import Any, Final
 
 from stratakv.tools import selection
 from stratakv.tools.comparison import Pair
-from stratakv.tools.links import Failure, Link, scan, sizes
+from stratakv.tools.links import Failure, Link, LinkError, scan, sizes
 from stratakv.tools.outcomes import shown
 from stratakv.tools.places import LIVE_KEY
 from stratakv.tools.progress import Bar, bar
@@ -25,8 +26,8 @@ def declare(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help="tell what differs between two servers",
-        description="Compare two servers key by key: types, values and expire-times. 1 if anything"
-        " differs.",
+        description="Compare two servers key by key: types, values and expire-times. Exit code 1 if"
+        " anything differs, 2 if a server cannot be asked.",
     )
     parser.add_argument("first", metavar="URL", help="redis://host:port")
     parser.add_argument("second", metavar="URL")
@@ -41,7 +42,18 @@ def declare(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """0 if nothing differs."""
+    """0 if nothing differs, 1 if something does, 2 if that cannot be told."""
+    try:
+        differences = _compare(parsed)
+    except LinkError as error:
+        print(f"stratakv: {error}", file=sys.stderr)
+        return 2
+    print(f"{differences} differences" if differences else "no difference")
+    return 1 if differences else 0
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    """Print what differs; returns how much."""
     chosen = selection.chosen(parsed)
     with closing(Link(parsed.first)) as first, closing(Link(parsed.second)) as second:
         pair = Pair(first, second)
@@ -56,8 +68,7 @@ def run(parsed: argparse.Namespace) -> int:
                     print(line)
     if differences > parsed.limit:
         print(f"and {differences - parsed.limit} more")
-    print(f"{differences} differences" if differences else "no difference")
-    return 1 if differences else 0
+    return differences
 
 
 def _differences(

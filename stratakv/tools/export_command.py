@@ -3,7 +3,6 @@
 import argparse
 import os
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain, groupby
 from pathlib import Path
@@ -19,10 +18,11 @@ from stratakv.encodings.rdb.parts import encode_length, encode_string
 from stratakv.storage.contract import EmbeddedEngine
 from stratakv.storage.engines import open_directory
 from stratakv.storage.store import Store
-from stratakv.tools import selection, server_keys
+from stratakv.tools import selection, server_dump, server_keys
 from stratakv.tools.links import Link, is_address
 from stratakv.tools.progress import Bar, bar
 from stratakv.tools.selection import Selection
+from stratakv.tools.server_dump import Chunks, Refused
 from stratakv.tools.server_keys import ServerKey
 from stratakv.tools.stopping import obey_sigterm
 
@@ -33,8 +33,8 @@ def declare(commands: Any) -> None:
         "export",
         help="write a dump that Redis loads",
         description="Write a dump that Redis loads: of a data directory that no server uses, or of"
-        " a running server. A server that is written to meanwhile gives no state of one moment;"
-        " BGSAVE does.",
+        " a running server, as it sends one to a replica: the state of one moment. A server that"
+        " refuses that is asked for its keys one by one.",
     )
     parser.add_argument("source", metavar="DIR|URL", help="a data directory, or redis://host:port")
     parser.add_argument("target", metavar="DUMP", help="the file to write; one that exists is left")
@@ -68,10 +68,6 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-Chunks = Iterator[tuple[bytes, int]]
-"""Parts of a dump, with how many keys are written by then."""
-
-
 def _of_directory(source: str, chosen: Selection) -> Chunks:
     engine = cast("EmbeddedEngine", open_directory(Path(source)))
     with closing(engine):
@@ -90,6 +86,21 @@ def _no_pause() -> None:
 
 
 def _of_server(source: str, chosen: Selection) -> Chunks:
+    try:
+        dump = server_dump.asked(source)
+    except Refused as refusal:
+        print(f"{refusal}; so keys are read one by one, and are not all of the same moment")
+        yield from _key_by_key(source, chosen)
+        return
+    with closing(Link(source)) as link:
+        total = server_keys.count(link, chosen)
+    with closing(dump), bar("exporting", total, "keys") as shown:
+        for chunk, keys in server_dump.chunks(dump, chosen):
+            yield chunk, keys
+            shown.move(keys, keys)
+
+
+def _key_by_key(source: str, chosen: Selection) -> Chunks:
     link = Link(source)
     crc = 0
     with closing(link), bar("exporting", server_keys.count(link, chosen), "keys") as shown:

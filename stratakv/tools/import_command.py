@@ -197,6 +197,14 @@ def _offer(
 # from a server
 
 
+def _judge(entry: Entry, outcome: Outcome) -> None:
+    """Count a key that is not taken over yet, or name it."""
+    if entry.kind in (files.OLD_MODULE, files.MODULE):
+        outcome.refuse(entry, "a value of a module")
+    else:
+        outcome.took(entry)
+
+
 def _follow(parsed: argparse.Namespace, outcome: Outcome) -> None:
     chosen = selection.chosen(parsed)
     if not chosen.is_everything or parsed.dry_run or parsed.replace or parsed.skip:
@@ -222,7 +230,8 @@ def _from_server(parsed: argparse.Namespace, outcome: Outcome) -> None:
             entry = Entry(found.database, found.key, found.kind, found.expire_ms)
             done += 1
             if parsed.dry_run:
-                outcome.took(entry)
+                _judge(entry, outcome)
+                shown.move(done, done)
                 continue
             target.add(entry, payloads.sealed(found.kind, found.body))
             if target.is_full:

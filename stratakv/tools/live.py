@@ -164,6 +164,10 @@ class Live:
                 database = int(words[1])
             if head not in _SILENT:
                 unit.append(tuple(words))
+            if head == b"SWAPDB":  # the place of this import is no part of what was exchanged
+                for number in words[1:3]:
+                    unit += [("SELECT", number), ("DEL", KEY)]
+                unit.append(("SELECT", database))
         position = Position(name, offset, database)
         self._commit([*unit, ("SELECT", 0), ("SET", KEY, _shown(position))])
         self._position = position

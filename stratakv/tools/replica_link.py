@@ -35,13 +35,27 @@ class ReplicaLink(Link):
         """Go on behind an offset, if the server can; says whether a dump comes first."""
         self.call("REPLCONF", "capa", "eof", "capa", "psync2")
         place = ("?", "-1") if not replication_id else (replication_id, str(offset + 1))
-        self.send(encode(("PSYNC", *place)))
-        words = self._line().decode("latin-1").split()
+        words = self._answer_to(place)
         if words[:1] == ["+CONTINUE"]:
             self.id = words[1] if len(words) > 1 else replication_id
             self.offset = offset
             self._end_of_lines()
             return False
+        self._begin_dump(words)
+        return True
+
+    def ask_for_dump(self) -> None:
+        """A dump, and no commands behind it if the server knows that wish."""
+        self.call("REPLCONF", "capa", "eof")
+        self.pipeline([("REPLCONF", "rdb-only", "1")])
+        self._begin_dump(self._answer_to(("?", "-1")))
+
+    def _answer_to(self, place: tuple[str, str]) -> list[str]:
+        self.send(encode(("PSYNC", *place)))
+        return self._line().decode("latin-1").split()
+
+    def _begin_dump(self, words: list[str]) -> None:
+        """What a server has said to PSYNC is the beginning of a dump, or an error."""
         if words[:1] != ["+FULLRESYNC"]:
             raise LinkError(f"{self}: PSYNC: {' '.join(words).lstrip('-')}")
         self.id, self.offset = words[1], int(words[2])
@@ -50,7 +64,6 @@ class ReplicaLink(Link):
             self._mark = size[5:]
         elif not size.startswith(b"$"):
             raise LinkError(f"{self}: no dump came: {size.decode('latin-1').lstrip('-')}")
-        return True
 
     def dump(self) -> Iterator[bytes]:
         """What comes next, the dump first; it is known by itself where that ends."""

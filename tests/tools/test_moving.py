@@ -200,10 +200,12 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, strata: StrataServer) -
         (("export", strata.dir, tmp_path / "x.rdb"), "is in use by another process"),
         (("export", tmp_path / "none", tmp_path / "x.rdb"), "is not a data directory"),
         (("export", url(strata), dump), "exists"),
+        (("export", "redis://127.0.0.1:1", tmp_path / "x.rdb"), "Connection refused"),
         (("compare", url(strata), "redis://127.0.0.1:1"), "Connection refused"),
     ):
         code, said = stratakv(*words)
-        assert (code, expected in said, "Traceback" in said) == (1, True, False), said
+        wanted = 2 if words[0] == "compare" else 1  # 1 says that something differs
+        assert (code, expected in said, "Traceback" in said) == (wanted, True, False), said
     assert not list(tmp_path.glob("*.part"))
 
 
