@@ -1,6 +1,7 @@
 """Moving in, following and backing up: how fast, in how much memory, and what others feel of it.
 
     python -m benchmarks.moving [--keys 1000000] [--value-bytes 100] [--backup-keys 1000000]
+                                [--part imports|syncs|costs|backups] [--rounds 5]
 
 Imports a dump of redis-server, has servers follow each other, writes with and without replicas, and
 backs up a store while PINGs run. Every server is started here, on loopback and in directories of
@@ -116,17 +117,40 @@ def backups(keys: int, scratch: Path) -> Iterator[str]:
 
 
 def report(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
-    """All of it as Markdown."""
+    """What was asked for as Markdown."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.describe().items())
     yield f"# Moving in, following, backing up\n\n{facts}.\n"
-    yield f"{chosen.keys:,} strings of {chosen.value_bytes} bytes.\n"
+    for part in chosen.part or PARTS:
+        yield from PARTS[part](chosen, scratch)
+        yield ""
+
+
+def _report_imports(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
+    yield f"{chosen.keys:,} strings of {chosen.value_bytes} bytes:\n"
     yield from imports(chosen.keys, chosen.value_bytes, scratch)
-    yield ""
+
+
+def _report_syncs(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
+    yield f"{chosen.keys:,} strings of {chosen.value_bytes} bytes:\n"
     yield from full_syncs(chosen.keys, chosen.value_bytes)
-    yield f"\n{replica_costs.RANDOM_KEYS:,} random keys, 3 bytes each, pipeline 16, 50 clients:\n"
-    yield from replica_costs.table(replica_costs.setups())
-    yield f"\nA store of {chosen.backup_keys:,} strings of {BACKUP_VALUE_BYTES:,} bytes:\n"
+
+
+def _report_costs(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
+    yield f"{replica_costs.RANDOM_KEYS:,} random keys, 3 bytes each, pipeline 16, 50 clients:\n"
+    yield from replica_costs.table(replica_costs.setups(), chosen.rounds)
+
+
+def _report_backups(chosen: argparse.Namespace, scratch: Path) -> Iterator[str]:
+    yield f"A store of {chosen.backup_keys:,} strings of {BACKUP_VALUE_BYTES:,} bytes:\n"
     yield from backups(chosen.backup_keys, scratch)
+
+
+PARTS = {
+    "imports": _report_imports,
+    "syncs": _report_syncs,
+    "costs": _report_costs,
+    "backups": _report_backups,
+}
 
 
 def main() -> None:
@@ -135,6 +159,8 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--value-bytes", type=int, default=100)
     parser.add_argument("--backup-keys", type=int, default=1_000_000)
+    parser.add_argument("--part", choices=PARTS, action="append", help="nothing but this")
+    parser.add_argument("--rounds", type=int, default=replica_costs.ROUNDS)
     parser.add_argument("--out", type=Path, default=OUT)
     chosen = parser.parse_args()
     with ExitStack() as stack:

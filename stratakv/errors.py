@@ -670,6 +670,8 @@ STALE_SCRIPT = (
 STALE_IN_SCRIPT = b"ERR Can not execute the command on a stale replica"
 MASTER_DOWN = b"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
 NO_MASTER_LINK = b"NOMASTERLINK Can't SYNC while not connected with my master"
+SYNC_IN_FAILOVER = b"NOMASTERLINK Can't SYNC while failing over"
+SYNC_BEHIND_OUTPUT = b"ERR SYNC and PSYNC are invalid with pending output"
 WAIT_ON_REPLICA = (
     b"ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a"
     b" replica is configured to be writable (which is not the default) writes to replicas are just"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import Arg, WireClient, encode
-from tests.replication.fleet import info
+from tests.replication.fleet import follow, info
 
 Both = tuple[RedisServer, StrataServer]
 
@@ -191,3 +194,56 @@ def test_a_replica_that_sends_what_is_answered_is_cut_as_by_redis(both: Both, ca
     for server in both:
         with server.client() as client:
             wait_until(lambda: info(client)["connected_slaves"] == "0")
+
+
+@pytest.mark.parametrize("call", ["SYNC", "PSYNC ? -1"])
+def test_who_has_not_read_his_replies_is_sent_no_stream(both: Both, call: str) -> None:
+    replies = []
+    for server in both:
+        with server.client() as client:
+            client.write(encode("PING") + encode(*call.split()) + encode("ECHO", "x"))
+            replies.append([client.read().raw for _ in range(3)])
+    assert replies[1] == replies[0]
+    assert replies[0][1].startswith(b"-ERR SYNC and PSYNC are invalid")
+
+
+@contextlib.contextmanager
+def _stopped(server: RedisServer | StrataServer) -> Iterator[None]:
+    assert server.process is not None
+    server.process.send_signal(signal.SIGSTOP)
+    yield
+    server.process.send_signal(signal.SIGCONT)
+
+
+def test_nobody_begins_to_follow_during_a_failover(tmp_path: Path) -> None:
+    replies = []
+    for kind in (RedisServer, StrataServer):
+        master = kind(tmp_path / f"{kind.__name__}-master").start()
+        replica = kind(tmp_path / f"{kind.__name__}-replica").start()
+        follow(replica, master)
+        with master.client() as client, _stopped(replica):
+            client.send("SET", "what the replica", "cannot have")
+            assert client.send("FAILOVER").raw == b"+OK\r\n"
+            replies.append(client.send("PSYNC", "?", "-1").raw)
+            client.send("FAILOVER", "ABORT")
+        replica.stop()
+        master.stop()
+    assert replies[1] == replies[0]
+
+
+def test_the_first_history_begins_where_that_of_redis_does(tmp_path: Path) -> None:
+    places = []
+    for kind in (RedisServer, StrataServer):
+        master = kind(tmp_path / f"{kind.__name__}-master").start()
+        replica = kind(tmp_path / f"{kind.__name__}-replica").start()
+        with master.client() as client:
+            client.send("CONFIG", "SET", "repl-ping-replica-period", 3600)
+            client.send("CONFIG", "SET", "repl-diskless-sync-delay", 0)
+            follow(replica, master)
+            client.send("SET", "k", "v")
+            shown = info(client)
+            names = ("repl_backlog_first_byte_offset", "repl_backlog_histlen", "master_repl_offset")
+            places.append([shown[name] for name in names])
+        replica.stop()
+        master.stop()
+    assert places[1] == places[0]

@@ -158,8 +158,12 @@ def _serve(session: Session, replication_id: bytes, offset: bytes, *, greets: bo
         return
     _check_store(session)
     replication = session.server.replication
+    if replication.failover.state != NONE:
+        raise CommandError(errors.SYNC_IN_FAILOVER)
     if replication.link is not None and not replication.link.is_up:
         raise CommandError(errors.NO_MASTER_LINK)
+    if session.out or session.held or session.connection.unsent:
+        raise CommandError(errors.SYNC_BEHIND_OUTPUT)
     if session.replica is not None and session.replica.needs_mark:
         raise CommandError(b"ERR Filtered replica requires EOF capability")
     replication.serve(session, replication_id, integer(offset), greets=greets)

@@ -125,9 +125,9 @@ class Feed:
     def renew(self) -> None:
         """Another history that has nothing in common with the one before.
 
-        As in Redis the offset takes a step: none begins at 0.
+        As in Redis the first begins at 0. One that is there takes a step, for its backlog to go.
         """
-        self.move(Position(fresh_id(), self.position.offset + 1))
+        self.move(Position(fresh_id(), self.position.offset + self.is_open))
 
     def rename(self) -> None:
         """Go on under another id, as if there had been none before."""
