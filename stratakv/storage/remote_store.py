@@ -64,10 +64,9 @@ class NotAtHand(Missing):
     def foresee(self, rows: Callable[[Sequence[bytes]], list[bytes]]) -> None:
         """What will be missed next is fetched at once."""
         foreseen = dict.fromkeys(rows(self._rows))
-        self._rows += [
-            row
-            for row in foreseen
-            if self._store.peek(row) is UNKNOWN and row not in self._rows[:1]
+        known = self._rows
+        self._rows = known + [  # not +=, which mypyc does not do to attributes of exceptions
+            row for row in foreseen if self._store.peek(row) is UNKNOWN and row not in known[:1]
         ]
 
     def ask(self, answers: Answers, then: Then) -> None:
