@@ -169,8 +169,14 @@ DIFFERENCES: Final = (
     ),
     (
         "CLUSTER",
-        "there is none: the answers are those of a Redis without one. CLUSTER KEYSLOT answers all"
-        " the same, for clients that sort their keys",
+        "without `cluster-enabled` the answers are those of a Redis without one, but CLUSTER"
+        " KEYSLOT answers all the same. With it, slots are shared out by the nodes themselves, in"
+        " groups: what would change that by hand is refused, there are no replicas, and nodes"
+        " speak to each other at the port for clients. A request for a slot that is just handed"
+        " over waits instead of hearing ASK or TRYAGAIN. A script that may use keys of several"
+        " slots may use those of one group. CLUSTER COUNTKEYSINSLOT and GETKEYSINSLOT look at all"
+        " keys of a group. FUNCTION LOAD, DELETE, FLUSH and RESTORE, SCRIPT LOAD and FLUSH hold for"
+        " all nodes, whichever is told",
     ),
     (
         "Replication",

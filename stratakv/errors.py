@@ -23,6 +23,10 @@ class CommandError(Exception):
         return self.text.split(b" ", 1)[0]
 
 
+class Redirected(CommandError):
+    """The request is a concern of another node of the cluster, or of none; MULTI falls with it."""
+
+
 class Corrupt(CommandError):
     """A stored row cannot be read; the text names the client's key."""
 
@@ -249,6 +253,33 @@ TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
 TIMEOUT_NEGATIVE = b"ERR timeout is negative"
 NO_MODULES = b"ERR StrataKV has no modules: none can be loaded"
 CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
+CROSS_SLOT = b"CROSSSLOT Keys in request don't hash to the same slot"
+SLOT_NOT_SERVED = b"CLUSTERDOWN Hash slot not served"
+CLUSTER_DOWN = b"CLUSTERDOWN The cluster is down"
+CLUSTER_READ_ONLY = b"CLUSTERDOWN The cluster is down and only accepts read commands"
+SCRIPT_ON_OTHER_NODE = b"ERR Script attempted to access a non local key in a cluster node"
+SCRIPT_CLUSTER_DOWN = b"ERR Script attempted to execute a command while the cluster is down"
+SCRIPT_CLUSTER_READ_ONLY = (
+    b"ERR Script attempted to execute a write command while the cluster is down and readonly"
+)
+SCRIPT_CROSS_SLOT = b"ERR Script attempted to access keys that do not hash to the same slot"
+SCRIPT_NOT_ON_CLUSTER = b"ERR Can not run script on cluster, 'no-cluster' flag is set."
+SELECT_ON_CLUSTER = b"ERR SELECT is not allowed in cluster mode"
+SWAPDB_ON_CLUSTER = b"ERR SWAPDB is not allowed in cluster mode"
+MOVE_ON_CLUSTER = b"ERR MOVE is not allowed in cluster mode"
+SORT_ON_CLUSTER = b"ERR %b option of SORT denied in Cluster mode."
+COPY_ON_CLUSTER = b"ERR Copying to another database is not allowed in cluster mode"
+SLOTS_ARE_SHARED = (
+    b"ERR The nodes share the slots among themselves: start or stop nodes instead, and see"
+    b" STRATA CLUSTER"
+)
+NOT_A_NODE = b"ERR This is for the nodes of a cluster alone"
+NOT_THE_KEEPER = (
+    b"ERR Functions are kept by the node of slot 0: change them there, or outside of a transaction"
+)
+NO_KEEPER = b"TRYAGAIN The node of slot 0, which keeps the functions, cannot be reached"
+INVALID_SLOT = b"ERR Invalid slot"
+INVALID_SLOT_OR_COUNT = b"ERR Invalid slot or number of keys"
 DISK_LIMIT = b"OOM command not allowed when used disk > 'maxdisk-bytes'."
 SCRIPT_AND_DISK_LIMIT = (
     b"OOM allow-oom flag is not set on the script, can not run it when used disk > 'maxdisk-bytes'"

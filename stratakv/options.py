@@ -26,6 +26,7 @@ BYTE_UNITS: Final = {
     "gb": 1 << 30,
 }
 _SIZE = re.compile(r"(\d+)([a-z]{0,2})")
+_HOST_NAME = re.compile(r"[A-Za-z0-9.-]*")
 _DURATION = re.compile(r"(\d+)([smhd]?)")
 
 
@@ -115,6 +116,12 @@ def _file_name(text: str) -> str:
 
 def _octal(text: str) -> str:
     if text and not 0 <= int(text, 8) <= 0o777:
+        raise ValueError
+    return text
+
+
+def _host_name(text: str) -> str:
+    if len(text) > 255 or not _HOST_NAME.fullmatch(text):
         raise ValueError
     return text
 
@@ -246,6 +253,7 @@ ENDINGS: Final = Kind(
 )
 SCORES: Final = Kind(_scores, str, "three numbers from -2000 to 2000")
 PROTOCOLS: Final = Kind(_protocols, str, f"some of {' '.join(TLS_VERSIONS)}")
+HOST_NAME: Final = Kind(_host_name, str, "a name of letters, digits, hyphens and dots, or empty")
 FILE_NAME: Final = Kind(_file_name, str, "the name of a file, without a path")
 REDIS_URL: Final = Kind(_redis_url, str, "a redis://, rediss:// or unix:// address, or empty")
 MASTER: Final = Kind(_master, str, "a host and a port, a redis:// or rediss:// address, or empty")
@@ -374,6 +382,34 @@ class Options:
     )
     hbase_table: str = option(
         "stratakv", TEXT, "with engine hbase: the table, made if it is not there"
+    )
+    cluster_enabled: bool = option(
+        False, YES_NO, "be a node of a cluster; with an embedded engine, of one that has all slots"
+    )
+    cluster_announce_ip: str = option(
+        "", TEXT, "the address of this node that clients of the cluster are told", live=True
+    )
+    cluster_announce_port: int = option(0, PORT, "the same for its port; 0 is port", live=True)
+    cluster_announce_tls_port: int = option(
+        0, PORT, "the same for its TLS port; 0 is tls-port", live=True
+    )
+    cluster_announce_hostname: str = option(
+        "", HOST_NAME, "a name of this node that clients of the cluster are told", live=True
+    )
+    cluster_preferred_endpoint_type: str = option(
+        "ip",
+        _one_of("ip", "hostname", "unknown-endpoint"),
+        "what clients are to find nodes by: addresses, names, or where they have connected to",
+        live=True,
+    )
+    cluster_require_full_coverage: bool = option(
+        True, YES_NO, "serve nothing while a slot of the cluster has no node", live=True
+    )
+    cluster_allow_reads_when_down: bool = option(
+        False, YES_NO, "serve what only reads even then", live=True
+    )
+    cluster_allow_pubsubshard_when_down: bool = option(
+        True, YES_NO, "serve shard channels even then", live=True
     )
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(

@@ -107,7 +107,7 @@ def _announce(server: "Server", http_port: int) -> None:
     """The lines that suites and scripts wait for in a Redis's log."""
     listeners, chosen = server.listeners, server.options
     log.warning("%s, speaks as Redis %s", build.description(), REDIS_VERSION)
-    log.warning("Running mode=standalone, Port: %d, PID: %d", listeners.port, os.getpid())
+    log.warning("Running mode=%s, Port: %d, PID: %d", server.mode, listeners.port, os.getpid())
     if chosen.http:
         log.warning("metrics are at port %d", http_port)
     if listeners.port or listeners.tls_port:

@@ -28,6 +28,9 @@ from stratakv.proxy.clients.notifications import Notifications
 from stratakv.proxy.clients.realms import Realms
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.clients.tracking import Tracking
+from stratakv.proxy.cluster.cluster import Cluster
+from stratakv.proxy.cluster.membership import Membership
+from stratakv.proxy.cluster.shared_code import SharedCode
 from stratakv.proxy.config.renames import rename_commands
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines, load_users
@@ -112,6 +115,7 @@ class Server:
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
+        self.membership = Membership(self) if options.cluster_enabled else None
         self.notifications = Notifications(self.keyspace, self.realms)
         self.notifications.choose(options.notify_keyspace_events)
         self.tracking = Tracking(self)
@@ -144,7 +148,13 @@ class Server:
     async def listen(self) -> None:
         """Open the sockets; raises OSError with the address in its text."""
         await self.listeners.open()
+        self.announce()
         self.settings.begin()
+
+    def announce(self) -> None:
+        """Where we listen has changed: let the other nodes know, if there may be any."""
+        if self.membership is not None:
+            self.membership.announce()
 
     # clients
 
@@ -191,6 +201,8 @@ class Server:
         self.output_limits.forget(session.connection)
         self.client_memory.forget(session)
         session.watches.clear()
+        if self.membership is not None:
+            self.membership.cluster.forget(session)
         self.replication.forget(session)
 
     # the store
@@ -204,6 +216,21 @@ class Server:
         self.tenancy.abandon()
         if not is_damaged:
             self.housekeeper.mend_store()
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """What this node knows of the cluster, if it is one."""
+        return None if self.membership is None else self.membership.cluster
+
+    @property
+    def shared_code(self) -> SharedCode | None:
+        """What the nodes know together, if it is one."""
+        return None if self.membership is None else self.membership.shared_code
+
+    @property
+    def mode(self) -> str:
+        """Redis's word for what it is."""
+        return "standalone" if self.membership is None else "cluster"
 
     @property
     def _effects(self) -> Effects:
@@ -225,6 +252,7 @@ class Server:
             **self.oom_score.effects,
             "maxmemory-clients": lambda _: self.client_memory.choose(),
             **self.saving.effects,
+            **(self.membership.effects if self.membership is not None else {}),
         }
 
     def in_thread(self, work: Callable[[], None]) -> "asyncio.Future[None]":
@@ -260,6 +288,8 @@ class Server:
         """Stop accepting, finish running commands, and commit. Nothing runs any more then."""
         self.listeners.close()
         self.replication.stop()
+        if self.membership is not None:
+            self.membership.cluster.links.close()
         self.saving.stop()
         for session in self.sessions.values():
             session.connection.pause_for_shutdown()

@@ -65,9 +65,12 @@ class NotAtHand(Missing):
         """What will be missed next is fetched at once."""
         foreseen = dict.fromkeys(rows(self._rows))
         known = self._rows
-        self._rows = known + [  # not +=, which mypyc does not do to attributes of exceptions
-            row for row in foreseen if self._store.peek(row) is UNKNOWN and row not in known[:1]
-        ]
+        self._rows = (
+            known
+            + [  # not +=, which mypyc does not do to attributes of exceptions
+                row for row in foreseen if self._store.peek(row) is UNKNOWN and row not in known[:1]
+            ]
+        )
 
     def ask(self, answers: Answers, then: Then) -> None:
         """Join what this turn asks for."""

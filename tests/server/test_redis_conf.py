@@ -129,7 +129,7 @@ def test_the_file_of_the_system_starts_us(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("cluster-enabled yes", "no cluster"),
+        ("cluster-enabled yes", "takes all slots"),
         ("loadmodule /usr/lib/bloom.so", "no modules"),
         ("bf.error-rate 0.1", "no modules"),
         ("rename-command NOSUCH ''", "No such command in rename-command"),
@@ -273,7 +273,7 @@ def test_serve_names_the_line_that_it_refuses(tmp_path: Path) -> None:
         env=environment(),
     )
     assert ended.returncode == 1
-    assert ended.stderr.startswith(f"stratakv: {file}, line 2: 'cluster-enabled yes': there is no")
+    assert ended.stderr.startswith(f"stratakv: {file}, line 2: 'cluster-enabled yes': a StrataKV")
     assert ended.stderr.count("\n") == 1
 
 

@@ -145,6 +145,8 @@ class Keyspace:
         """Whether each unit is measured before it is applied: the store takes no large commits."""
         self.frequencies: Frequencies | None = None
         """How often keys are used, if that is counted."""
+        self.is_clustered = False
+        """Whether clients see one database alone, since keys have slots."""
         self.has_remote = store.get(rows.REMOTE_ROW) is not None
         """Whether the store may have sorted sets v3."""
 
@@ -153,6 +155,10 @@ class Keyspace:
         for tenant in self.tenants:
             for number in self.tenants.inhabited(tenant, len(self.databases)):
                 self.open_database(tenant.index(number))
+
+    def shown_number(self, index: int) -> int:
+        """What clients call a database; in a cluster they know one alone."""
+        return 0 if self.is_clustered else index % rows.SPAN
 
     def has_database(self, index: int) -> bool:
         """Whether there can be a database of that index."""

@@ -154,6 +154,7 @@ class Listeners:
         except EffectFailed:
             self.port = before
             raise
+        self._server.announce()
 
     def _set_tls_port(self, port: int) -> None:
         self.tls_port, before = port, self.tls_port
@@ -164,6 +165,7 @@ class Listeners:
             raise
         if not port:
             self._context = None
+        self._server.announce()
 
     def _arrange(self, refusal: str) -> None:
         """Open and close doors until they are those that are wanted.

@@ -7,7 +7,6 @@ applied, in order. Client-side caching hears of them too (tracking.py).
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from stratakv.encodings.layout.rows import SPAN
 from stratakv.options import Effects
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Notifications:
         realm = self._realms.of_database(database)
         if realm is None or not realm.pubsub.has_listeners:
             return
-        name, number = event.encode(), database % SPAN
+        name, number = event.encode(), self._keyspace.shown_number(database)
         if "K" in self._letters:
             realm.pubsub.publish(b"__keyspace@%d__:%b" % (number, key), name)
         if "E" in self._letters:

@@ -108,6 +108,10 @@ class Realms:
         """Those of tenants, by their names, whether they have clients or not."""
         return iter([self._of_tenant(tenant) for tenant in self._keyspace.tenants])
 
+    def all(self) -> list[Realm]:
+        """Those that somebody is in, and the first."""
+        return list(self._realms.values())
+
     def find(self, name: bytes) -> Realm | None:
         """The realm of a namespace, if there is one."""
         tenant = self._keyspace.tenants.find(name)

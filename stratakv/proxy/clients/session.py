@@ -55,12 +55,14 @@ is served as any other."""
 class Profile:
     """What a client has said of itself and asked for; RESET begins anew."""
 
-    __slots__ = ("name", "no_evict", "reply_mode")
+    __slots__ = ("accepts_replicas", "name", "no_evict", "reply_mode")
 
     def __init__(self) -> None:
         self.name = b""
         self.no_evict = False
         self.reply_mode = b"ON"
+        self.accepts_replicas = False
+        """READONLY, in a cluster."""
 
 
 class Session:
@@ -92,6 +94,8 @@ class Session:
         self.library_version = b""
         self.guards = 0
         self.last_command = ""
+        self.slot = -1
+        """In a cluster that of the keys that the running command names, -1 if it names none."""
         self.request: Request = []
         """The command on the connection or the server that runs, as the client spelt it."""
 

@@ -1,5 +1,6 @@
 """MULTI's side of a session: queued commands, and the keys that WATCH looks after."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from stratakv.encodings.keyspace.locks import EVERYTHING, MOST_KEYS, Claim, claim
@@ -86,6 +87,11 @@ class Watches:
             was_live and not keyspace.is_live(database, key)
             for (database, key), was_live in self._places.items()
         )
+
+    def break_if(self, is_lost: Callable[[bytes], bool]) -> None:
+        """Some keys may change from now on without a sign here: if one is watched, it has."""
+        if any(is_lost(key) for _, key in self._places):
+            self._touched = True
 
     def clear(self) -> None:
         """UNWATCH."""

@@ -24,11 +24,19 @@ class Node:
     tls_port: int = 0
     hostname: str = ""
     """A name that clients may be told instead of the address."""
+    peer_host: str = ""
+    """Where other nodes find it, if not at the address for clients."""
+    peer_port: int = 0
     secret: str = field(default="", repr=False)
     """What another node has to show to it to be let in; whoever may see it is trusted."""
 
     def __post_init__(self) -> None:
         assert len(self.id) == 40, self.id
+
+    @property
+    def peer_address(self) -> tuple[str, int]:
+        """Where other nodes find it."""
+        return self.peer_host or self.host, self.peer_port or self.port or self.tls_port
 
 
 class Group(NamedTuple):

@@ -46,7 +46,11 @@ def select(session: Session, index: bytes) -> Reply:
     if not -(1 << 31) <= number < 1 << 31 and not session.guards & FROM_MASTER:
         raise CommandError(errors.BEYOND_INT32)
     keyspace = session.server.keyspace
+    if keyspace.is_clustered and number:
+        raise CommandError(errors.SELECT_ON_CLUSTER)
     most = 1 << 62 if session.guards & FROM_MASTER else len(keyspace.databases)
+    if keyspace.is_clustered:
+        return OK
     if not (0 <= number < most and keyspace.has_database(number)):
         raise CommandError(errors.DB_OUT_OF_RANGE)
     session.select(number)
@@ -109,7 +113,7 @@ def hello(session: Session, *arguments: bytes) -> Reply:
         b"version": REDIS_VERSION.encode(),
         b"proto": session.encoding.version,
         b"id": session.id,
-        b"mode": b"standalone",
+        b"mode": session.server.mode.encode(),
         b"role": b"master",
         b"modules": [],
     }

@@ -16,7 +16,7 @@ from stratakv.proxy.commands.scripting import (
 from stratakv.proxy.scripting.functions import ENGINE, Function, Libraries, Library
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
-from stratakv.proxy.wire.replies import OK, Members, Reply, Status
+from stratakv.proxy.wire.replies import NO_REPLY, OK, Members, Reply, Status
 
 _GROUP = CommandGroup("scripting")
 command, container = _GROUP.command, _GROUP.container
@@ -73,6 +73,8 @@ def function_load(session: Session, *given: bytes) -> Reply:
     for option in given[:-1]:
         if option.upper() != b"REPLACE":
             raise CommandError(b"ERR Unknown option given: %b" % option.split(b"\0")[0])
+    if _is_handed_over(session):
+        return NO_REPLY
     scripting = session.server.scripting
     known = scripting.libraries(session)
     name = scripting.library_name(given[-1])
@@ -82,7 +84,20 @@ def function_load(session: Session, *given: bytes) -> Reply:
     known.check(library)
     stored.save(session.txn, library.name, library.code)
     known.add(library)
+    _tell_nodes(session)
     return library.name
+
+
+def _is_handed_over(session: Session) -> bool:
+    """Whether another node of the cluster does it, and answers."""
+    shared = session.server.shared_code
+    return shared is not None and shared.hand_over(session)
+
+
+def _tell_nodes(session: Session) -> None:
+    shared = session.server.shared_code
+    if shared is not None:
+        shared.libraries_changed(session)
 
 
 @command(
@@ -94,9 +109,12 @@ def function_load(session: Session, *given: bytes) -> Reply:
 )
 def function_delete(session: Session, name: bytes) -> Reply:
     """Delete a library."""
+    if _is_handed_over(session):
+        return NO_REPLY
     if not session.server.scripting.libraries(session).remove(name):
         raise CommandError(errors.NO_SUCH_LIBRARY)
     stored.remove(session.txn, name)
+    _tell_nodes(session)
     return OK
 
 
@@ -113,10 +131,13 @@ def function_flush(session: Session, *mode: bytes) -> Reply:
         raise errors.wrong_subcommand("FUNCTION", session.request[1])
     if mode and mode[0].upper() not in (b"ASYNC", b"SYNC"):
         raise CommandError(errors.FUNCTION_FLUSH_MODE)
+    if _is_handed_over(session):
+        return NO_REPLY
     libraries = session.server.scripting.libraries(session)
     for name in libraries.by_name:
         stored.remove(session.txn, name)
     libraries.clear()
+    _tell_nodes(session)
     return OK
 
 
@@ -185,6 +206,8 @@ def function_restore(session: Session, payload: bytes, *policy: bytes) -> Reply:
     word = policy[0].upper() if policy else b"APPEND"
     if word not in (b"FLUSH", b"APPEND", b"REPLACE"):
         raise CommandError(errors.RESTORE_POLICY)
+    if _is_handed_over(session):
+        return NO_REPLY
     found = _read_payload(session, payload)
     libraries = session.server.scripting.libraries(session)
     if word == b"FLUSH":
@@ -198,6 +221,7 @@ def function_restore(session: Session, payload: bytes, *policy: bytes) -> Reply:
     for library in found.by_name.values():
         stored.save(session.txn, library.name, library.code)
         libraries.add(library)
+    _tell_nodes(session)
     return OK
 
 

@@ -239,6 +239,10 @@ def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
             replace = True
         elif word == b"DB" and args:
             target = _database(txn, args.take())
+            if txn.keyspace.is_clustered:  # there is only the one that is called 0
+                if target:
+                    raise CommandError(errors.COPY_ON_CLUSTER)
+                target = txn.db.number
         else:
             raise errors.syntax()
     if target == txn.db.number and source == destination:
@@ -249,6 +253,8 @@ def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
 @command("MOVE key db", "write fast")
 def move(txn: Txn, key: bytes, db: bytes) -> int:
     """Move a key to another database, unless it has such a key."""
+    if txn.keyspace.is_clustered:
+        raise CommandError(errors.MOVE_ON_CLUSTER)
     target = _database(txn, db)
     if target == txn.db.number:
         raise CommandError(errors.SAME_OBJECT)

@@ -157,6 +157,10 @@ def publish(session: Session, channel: bytes, message: bytes) -> int:
     pubsub = _addressed(session)
     receivers = pubsub.count_receivers(channel)
     session.txn.when_applied(partial(pubsub.publish, channel, message))
+    cluster = session.server.cluster
+    if cluster is not None and not session.realm.id:
+        told = [b"STRATA", b"RELAY", channel, message]
+        session.txn.when_applied(partial(cluster.links.tell_all, told))
     _tell(session)
     return receivers
 

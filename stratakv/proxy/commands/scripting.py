@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stratakv import errors
-from stratakv.encodings.layout.numbers import parse_int
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.scripting.engine import Script
 from stratakv.proxy.table.helptext import help_of
-from stratakv.proxy.table.registry import CommandGroup, H
+from stratakv.proxy.table.registry import CommandGroup, H, numbered_keys
 from stratakv.proxy.wire.replies import OK, Reply
 
 _GROUP = CommandGroup("scripting")
@@ -23,8 +22,7 @@ _FLAGS = "noscript stale skip_monitor no_mandatory_keys movablekeys"
 
 def named_keys(request: Sequence[bytes]) -> list[bytes]:
     """The keys of EVAL, FCALL and their like: as many as the second argument says."""
-    count = parse_int(request[2])
-    return list(request[3 : 3 + count]) if count is not None and count > 0 else []
+    return numbered_keys(2, request)
 
 
 def split_keys(count: int, rest: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
@@ -122,7 +120,10 @@ container("SCRIPT", since="2.6.0")
 )
 def script_load(session: Session, script: bytes) -> Reply:
     """Let the server know a script, and return its digest."""
-    return session.server.scripting.load(session, script).digest
+    digest = session.server.scripting.load(session, script).digest
+    if session.server.shared_code is not None:
+        session.server.shared_code.tell_script(session, b"LOAD", script)
+    return digest
 
 
 @command(
@@ -149,6 +150,8 @@ def script_flush(session: Session, *mode: bytes) -> Reply:
     if len(mode) > 1 or (mode and mode[0].upper() not in (b"ASYNC", b"SYNC")):
         raise CommandError(errors.SCRIPT_FLUSH_MODE)
     session.server.scripting.flush(session)
+    if session.server.shared_code is not None:
+        session.server.shared_code.tell_script(session, b"FLUSH")
     return OK
 
 

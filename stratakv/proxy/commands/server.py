@@ -178,6 +178,8 @@ def _begin_write(session: Session) -> None:
 )
 def swapdb(session: Session, index1: bytes, index2: bytes) -> Reply:
     """Exchange the contents of two databases."""
+    if session.server.keyspace.is_clustered:
+        raise CommandError(errors.SWAPDB_ON_CLUSTER)
     first = _database(session, index1, b"ERR invalid first DB index")
     second = _database(session, index2, b"ERR invalid second DB index")
     keyspace, own = session.server.keyspace, session.txn.db

@@ -129,7 +129,9 @@ def _parse_plan(session: Session, args: Args, *, may_store: bool) -> Plan:
 
 
 def _check_rights(session: Session, option: bytes) -> None:
-    """Patterns may name any key: raises unless the user may read all of them."""
+    """Patterns may name any key: raises unless all are here, and the user may read them."""
+    if session.server.keyspace.is_clustered:
+        raise CommandError(errors.SORT_ON_CLUSTER % option)
     if not session.guards & RESTRICTED:
         return
     request = session.request

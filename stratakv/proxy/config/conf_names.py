@@ -14,7 +14,7 @@ MANY_WORDS: Final = {
 }
 """Directives that take several words, or one with spaces in it."""
 
-_NO_CLUSTER: Final = "there is no cluster"
+_NO_CLUSTER: Final = "nodes of a cluster find each other by other means"
 _NO_THREADS: Final = "commands run on one thread, and no child process is made"
 _MANAGER: Final = "it is for the service manager to choose"
 
@@ -50,14 +50,11 @@ UNUSED: Final[dict[str, str]] = {
     "req-res-logfile": "it is for those who work on Redis",
     **dict.fromkeys(
         (
-            *("cluster-allow-pubsubshard-when-down", "cluster-allow-reads-when-down"),
             *("cluster-allow-replica-migration", "cluster-announce-bus-port"),
-            *("cluster-announce-hostname", "cluster-announce-human-nodename"),
-            *("cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port"),
-            *("cluster-config-file", "cluster-link-sendbuf-limit", "cluster-migration-barrier"),
+            *("cluster-announce-human-nodename", "cluster-config-file"),
+            *("cluster-link-sendbuf-limit", "cluster-migration-barrier"),
             *("cluster-node-timeout", "cluster-ping-interval", "cluster-port"),
-            *("cluster-preferred-endpoint-type", "cluster-replica-no-failover"),
-            *("cluster-replica-validity-factor", "cluster-require-full-coverage"),
+            *("cluster-replica-no-failover", "cluster-replica-validity-factor"),
             *("cluster-slave-no-failover", "cluster-slave-validity-factor"),
         ),
         _NO_CLUSTER,
@@ -95,7 +92,8 @@ FACTS_WHY: Final[dict[str, str]] = {
 REFUSED: Final[dict[str, tuple[str, str]]] = {
     "cluster-enabled": (
         "no",
-        "there is no cluster: keys of other slots would be kept here as well",
+        "a StrataKV that is alone takes all slots, those of other nodes as well;"
+        " `stratakv serve --cluster-enabled yes` does so",
     ),
     "tls-ciphersuites": ("", "the ciphers of TLS 1.3 cannot be chosen: others would be accepted"),
 }

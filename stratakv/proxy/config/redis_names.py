@@ -171,7 +171,6 @@ FIXED: Final[dict[str, Fixed]] = {
 FACTS: Final = {
     "appendfilename": "appendonly.aof",
     "appenddirname": "appendonlydir",
-    "cluster-enabled": "no",
     "io-threads": "1",
     "enable-module-command": "no",
     "enable-protected-configs": "no",

@@ -32,7 +32,7 @@ def client_line(session: Session, running: int) -> bytes:
         "age": int(time.time() - session.created),
         "idle": int(now - session.last_active),
         "flags": _flags(session),
-        "db": session.txn.db.number,
+        "db": session.server.keyspace.shown_number(session.txn.db.index),
         "sub": pubsub.channels.count_of(session),
         "psub": pubsub.patterns.count_of(session),
         "ssub": pubsub.shard_channels.count_of(session),
@@ -69,6 +69,7 @@ def _flags(session: Session) -> str:
         flags += "B" if session.tracker.broadcasts else ""
     flags += "c" if session.closing else ""
     flags += "U" if session.connection.local_address.startswith("/") else ""
+    flags += "r" if session.profile.accepts_replicas else ""
     flags += "e" if session.profile.no_evict else ""
     flags += "T" if session.guards & UNTOUCHING else ""
     return flags or "N"

@@ -94,7 +94,7 @@ def _server(server: "Server") -> Fields:
         "redis_git_sha1": "00000000",
         "redis_git_dirty": 0,
         "redis_build_id": "0",
-        "redis_mode": "standalone",
+        "redis_mode": server.mode,
         "os": f"{system.sysname} {system.release} {system.machine}",
         "arch_bits": 64,
         "python_version": platform.python_version(),
@@ -321,7 +321,7 @@ def percentile(entry: Command, share: float) -> float:
 
 
 def _cluster(server: "Server") -> Fields:
-    return {"cluster_enabled": 0}
+    return {"cluster_enabled": int(server.cluster is not None)}
 
 
 def _keyspace(server: "Server") -> Fields:
@@ -414,7 +414,7 @@ def _tenant_server(server: "Server", realm: "Realm") -> Fields:
     return {
         "redis_version": REDIS_VERSION,
         "stratakv_version": __version__,
-        "redis_mode": "standalone",
+        "redis_mode": server.mode,
         "arch_bits": 64,
     }
 
@@ -444,7 +444,7 @@ def _tenant_keyspace(server: "Server", realm: "Realm") -> Fields:
 _OF_TENANTS: Final[dict[str, tuple[str, Callable[["Server", "Realm"], Fields]]]] = {
     "server": ("Server", _tenant_server),
     "clients": ("Clients", _tenant_clients),
-    "cluster": ("Cluster", lambda server, realm: {"cluster_enabled": 0}),
+    "cluster": ("Cluster", lambda server, realm: _cluster(server)),
     "namespace": ("Namespace", _tenant_namespace),
     "keyspace": ("Keyspace", _tenant_keyspace),
 }

@@ -188,7 +188,7 @@ def monitor_line(session: Session, request: Request, source: str = "") -> Status
         b"%.6f [%d %b] %b"
         % (
             time.time(),
-            session.txn.db.number,
+            session.server.keyspace.shown_number(session.txn.db.index),
             (source or session.connection.address).encode(),
             arguments,
         )

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from stratakv import errors
 from stratakv.encodings.keyspace.txn import ROW_BUDGET, Uncovered, Unranked
-from stratakv.errors import CommandError
+from stratakv.errors import CommandError, Redirected
 from stratakv.proxy.clients import untouched
 from stratakv.proxy.clients.session import (
     FROM_MASTER,
@@ -37,11 +37,14 @@ from stratakv.proxy.clients.session import (
     UNUSUAL,
     Session,
 )
+from stratakv.proxy.cluster.cluster import Cluster
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.run import rights
 from stratakv.proxy.run.blocking import BlockedClients, WouldBlock
 from stratakv.proxy.run.demands import meets_keys, needs_master, writes
 from stratakv.proxy.run.guards import (
+    ALL_BUT_CLUSTERED,
+    CLUSTERED,
     COUNTED,
     FOLLOWING,
     FULL,
@@ -74,7 +77,7 @@ log = logging.getLogger("stratakv")
 
 CLIENT_SLICE_SECONDS: Final = 0.001
 """How long one client's pipeline runs before the others are served."""
-UNEQUAL: Final = READ_ONLY | FOLLOWING | LONELY | FULL
+UNEQUAL: Final = READ_ONLY | FOLLOWING | LONELY | FULL | CLUSTERED
 """Guards for which some commands are refused and others run."""
 KNOWN_SPELLINGS: Final = 4096
 STREAK_TRIES: Final = 8
@@ -103,6 +106,13 @@ class Dispatcher:
         self.unblocking = Unblocking(self, self.blocked, self.guards)
         self.long_commands = LongCommands(self, turns)
         self.ranking = Ranking(self, turns.keyspace, slices)
+        self.cluster: Cluster | None = None
+        """Set on a node of a cluster."""
+
+    def join(self, cluster: Cluster) -> None:
+        """Be a node of a cluster from now on. Requires: nobody is served yet."""
+        self.cluster = cluster
+        self.guards.route()
 
     # the hot path
 
@@ -154,8 +164,11 @@ class Dispatcher:
                         session.backlog.extend(requests[number:])
                         break
                     continue
+                txn = session.txn  # that of the slot, in a cluster
                 # what a user with less than all rights may do goes on like anybody's
-                is_usual = is_usual or not (guards.bits or session.guards & UNUSUAL)
+                is_usual = is_usual or not (
+                    guards.bits & ALL_BUT_CLUSTERED or session.guards & UNUSUAL
+                )
             if entry is not streak_of:
                 if streak_of is not None:
                     streak_of.count(before - streak_began, streak)
@@ -170,7 +183,14 @@ class Dispatcher:
                 and next_ < total
                 and txn.keyspace.is_unobserved
             ):
-                if session.guards:
+                if guards.bits & CLUSTERED:
+                    assert self.cluster is not None
+                    near = self.cluster.beside(session, entry, requests, number)
+                    if session.guards:
+                        served = rights.serve_streak(session, entry, near, 0)
+                    else:
+                        served = entry.streak(session, near, 0)
+                elif session.guards:
                     served = rights.serve_streak(session, entry, requests, number)
                 else:
                     served = entry.streak(session, requests, number)
@@ -317,7 +337,8 @@ class Dispatcher:
         entry.rejected += 1
         if "final" in entry.traits:
             session.end_transaction()
-            failure = errors.exec_abort(failure)
+            if not isinstance(failure, Redirected):
+                failure = errors.exec_abort(failure)
         self._stats.reject(session, failure)
 
     def _admit(self, session: Session, entry: Command, request: Request) -> bool:
@@ -373,6 +394,11 @@ class Dispatcher:
             failure = rights.refusal(session, entry, request)
             if failure is not None:
                 return failure
+        if guards.bits & CLUSTERED:
+            assert self.cluster is not None
+            failure = self.cluster.judge(session, entry, request)
+            if failure is not None:
+                return failure
         if guards.finds_full(session, entry):
             return CommandError(errors.DISK_LIMIT)
         if guards.refuses_now(session, entry):
@@ -399,6 +425,12 @@ class Dispatcher:
         ):
             self.guards.hold(session)
             return True
+        if (
+            self.cluster is not None
+            and not is_queued(session, entry)
+            and self.cluster.holds_back(session)
+        ):
+            return True
         return bool(
             self.guards.bits & LOCKED
             and needs_locks(session, entry)
@@ -408,8 +440,12 @@ class Dispatcher:
     # blocked clients
 
     def is_parked(self, session: Session) -> bool:
-        """Whether a client waits for others: for a key to change, or the end of a pause."""
-        return self.blocked.find(session) is not None or self.guards.is_held(session)
+        """Whether a client waits for others: for a key to change, the end of a pause, or a slot."""
+        return (
+            self.blocked.find(session) is not None
+            or self.guards.is_held(session)
+            or (self.cluster is not None and self.cluster.is_held(session))
+        )
 
     def is_answering(self, session: Session) -> bool:
         """Whether work on a client's command goes on while others are served."""

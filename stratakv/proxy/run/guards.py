@@ -40,6 +40,10 @@ FULL: Final = 512
 """The data directory takes more than it may (maxdisk-bytes)."""
 COUNTED: Final = 1024
 """Uses of keys are counted (maxmemory-policy with LFU)."""
+CLUSTERED: Final = 2048
+"""The server is a node of a cluster: each request is looked at, whose its slot is."""
+ALL_BUT_CLUSTERED: Final = -2049
+"""A request that has been looked at is served as any other."""
 
 
 class Guards:
@@ -186,6 +190,10 @@ class Guards:
         """Raise the store's reason if it refuses writes that need room."""
         if self.refusal:
             raise (StoreDamaged if self.refused_for_good else StoreUnavailable)(self.refusal)
+
+    def route(self) -> None:
+        """Requests have to be looked at, whose they are, from now on."""
+        self.bits |= CLUSTERED
 
     def track(self, *, exist: bool) -> None:
         """Whether there are clients that are told of changes from now on."""

@@ -87,6 +87,7 @@ class Invariants:
                 dispatcher.guards.held,
                 dispatcher.lock_waits.waiting(),
                 dispatcher.long_commands.waiting(),
+                dispatcher.cluster.held if dispatcher.cluster is not None else (),
             )
             for session in owner
         )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stratakv.proxy.clients.session import Session
     from stratakv.proxy.server import Server
 
+_CROSS_SLOTS: Final = "allow-cross-slot-keys"
 _IDLE_STATES: Final = 4
 """Lua states of a kind that are kept for the next script."""
 Registered = tuple[bytes, bytes | None, bytes, Any]
@@ -164,6 +165,7 @@ class Scripting:
             raise CommandError(errors.MASTER_DOWN)
         run = Run(session, script.digest, read_only=read_only or shebang.read_only, kind="eval")
         run.may_grow = shebang.declared
+        run.may_cross_slots = not shebang.declared or _CROSS_SLOTS in shebang.flags
         return self._execute(
             run, lambda lua: lua.eval(run, self._compiled(lua, script), keys, args)
         )
@@ -171,6 +173,8 @@ class Scripting:
     def _check_flags(self, session: "Session", flags: frozenset[str], read_only: bool) -> None:
         """Raise why a script with these flags may not run now: things may have changed since it
         was queued."""
+        if self._server.cluster is not None and "no-cluster" in flags:
+            raise CommandError(errors.SCRIPT_NOT_ON_CLUSTER)
         guards = self._server.dispatcher.guards
         if guards.is_stale and "allow-stale" not in flags:
             raise CommandError(errors.STALE_SCRIPT)
@@ -192,12 +196,16 @@ class Scripting:
 
     def libraries(self, session: "Session") -> Libraries:
         """A client's libraries; those of the store are loaded when they are first asked for."""
-        known = self._known_to(session)
+        return self._libraries_of(session.txn.db.index >> TENANT_BITS)
+
+    def _libraries_of(self, tenant: int) -> Libraries:
+        known = self._known.setdefault(tenant, Known())
         if known.libraries is None:
             known.libraries = Libraries()
-            tenant = session.txn.db.index >> TENANT_BITS
-            for code in stored.every(self._server.store, tenant):
-                known.libraries.add(self.read_library(None, code))
+            shared = self._server.shared_code
+            if shared is None or shared.is_keeper or tenant:
+                for code in stored.every(self._server.store, tenant):
+                    known.libraries.add(self.read_library(None, code))
         return known.libraries
 
     def forget_libraries(self) -> None:
@@ -206,6 +214,25 @@ class Scripting:
             if known.libraries is not None:
                 known.libraries.clear()
                 known.libraries = None
+
+    def codes_of_libraries(self) -> list[bytes]:
+        """The codes of all libraries of no tenant."""
+        libraries = self._libraries_of(0)
+        return [library.code for library in libraries.by_name.values()]
+
+    def adopt(self, codes: Sequence[bytes]) -> None:
+        """Those of no tenant are these from now on: another node keeps them."""
+        known = self._known.setdefault(0, Known())
+        before = known.libraries.by_name.values() if known.libraries is not None else ()
+        loaded = {library.code: library for library in before}
+        known.libraries = Libraries()
+        for code in codes:
+            known.libraries.add(loaded.get(code) or self.read_library(None, code))
+
+    def scripts_of_all(self) -> list[bytes]:
+        """The codes of the scripts of no tenant."""
+        known = self._known.get(0)
+        return [] if known is None else [script.code for script in known.scripts.values()]
 
     def forget_tenant(self, tenant: int) -> None:
         """A tenant is gone: nobody knows what it knew."""
@@ -225,6 +252,7 @@ class Scripting:
         self._check_flags(session, function.flags, read_only)
         run = Run(session, function.name, read_only=writes_nothing, kind="function")
         run.may_grow = True
+        run.may_cross_slots = _CROSS_SLOTS in function.flags
         return self._execute(
             run, lambda lua: lua.call(run, self._callback(lua, session, function), keys, args)
         )

@@ -18,6 +18,7 @@ from stratakv.storage.missing import TooLong
 
 if TYPE_CHECKING:
     from stratakv.proxy.clients.session import Session
+    from stratakv.proxy.cluster.cluster import Cluster
 
 log = logging.getLogger("stratakv.script")
 
@@ -123,6 +124,10 @@ class Run(WorkMeter):
         """Errors in its reply that are its own, not those of commands that it called."""
         self.failed = False
         """Whether its reply is or has an error."""
+        self.may_cross_slots = True
+        """Whether it may use keys of other slots than that of the first."""
+        self._slot = session.slot
+        """In a cluster the slot of the keys that it has named, or used first."""
         self._warn_after = session.server.options.busy_reply_threshold / 1000
         self._log: list[tuple[int, str]] = []
 
@@ -188,6 +193,7 @@ class Run(WorkMeter):
             entry is not None
             and entry.min_args <= len(request) <= entry.max_args
             and not self.session.guards & RESTRICTED
+            and dispatcher.cluster is None
         ):
             return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
         entry = find_called(request)
@@ -200,7 +206,33 @@ class Run(WorkMeter):
         assert entry is not None
         if entry.is_write:
             self.wrote = True
+        if dispatcher.cluster is not None and entry.is_routed:
+            failure = self._stray(dispatcher.cluster, entry, request)
+            if failure is not None:
+                dispatcher.stats.count_error(failure)
+                return failure
         return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
+
+    def _stray(self, cluster: "Cluster", entry: Command, request: Request) -> CommandError | None:
+        """Why a script may not use keys of that slot; if it may, it is in the right database.
+
+        One that has named keys stays in their slot, unless it may be anywhere on this node: and
+        even then in one database, since what it writes is one commit.
+        """
+        try:
+            slot, place = cluster.place_of(self.session, entry, request)
+        except CommandError as failure:
+            return failure
+        if slot < 0:
+            return None
+        if self._slot < 0:
+            self._slot = slot
+            if self.session.txn.db.number != place:
+                self.session.select(place)
+        is_bound = slot != self._slot and not self.may_cross_slots
+        if is_bound or self.session.txn.db.number != place:
+            return CommandError(errors.SCRIPT_CROSS_SLOT)
+        return None
 
     def _refusal(self, entry: Command | None, request: Request) -> CommandError | None:
         if entry is None:

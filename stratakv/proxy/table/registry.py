@@ -81,7 +81,8 @@ class Command:
         `final` ends MULTI even if it is refused, `unit` works on the keys of other commands,
         `script` does what a script or function declares, `subscriber` is for subscribed clients
         too, `replicates` may write though it is no write command, `elsewhere` may make its key in
-        another database, `peeks` is no use of its keys."""
+        another database, `peeks` is no use of its keys, `slot` takes the number of a slot first
+        and is about its keys."""
         self.is_immediate = "immediate" in self.traits
         self.is_vicarious = not self.traits.isdisjoint(("final", "script"))
         """Whether what it does is what others do: a script, or the commands of a transaction."""
@@ -120,6 +121,8 @@ class Command:
         self.touches_keys = self.keys[0] > 0 or self.key_finder is not None
         self.uses_keys = self.touches_keys and "peeks" not in self.traits
         """Whether a key that it names is used by it."""
+        self.is_routed = self.touches_keys or not self.traits.isdisjoint(("final", "slot"))
+        """Whether a node of a cluster has to see whose its keys are."""
         named = acl.of_group(group) if categories is None else categories
         self.categories: frozenset[str] = acl.of_command(self.flags, named.split())
         """ACL categories, without the @."""

@@ -11,7 +11,7 @@ Invariants
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from stratakv.encodings.keyspace.hits import HITS
@@ -32,6 +32,7 @@ from stratakv.encodings.layout.metas import (
 )
 from stratakv.encodings.layout.numbers import parse_int
 from stratakv.encodings.types.strings import strings
+from stratakv.slots import slot_of
 
 _LAST_H8: Final = (1 << 64) - 1
 _RANDOM_TRIES: Final = 16
@@ -127,21 +128,29 @@ def matching(txn: Txn, pattern: bytes) -> list[bytes]:
     """All keys that match a glob."""
     if literal_prefix(pattern) == pattern:
         return [pattern] if txn.find(pattern) is not None else []
+    return list(_all_that(txn, compile_glob(pattern)))
+
+
+def in_slot(txn: Txn, slot: int) -> Iterator[bytes]:
+    """All keys of a slot; each key of the database is looked at."""
+    return _all_that(txn, lambda key: slot_of(key) == slot)
+
+
+def _all_that(txn: Txn, fits: Callable[[bytes], bool]) -> Iterator[bytes]:
+    """Go over all keys, and give those that fit."""
     total = count(txn)
     if not total:
-        return []
+        return
     txn.expect_work(total)
     show_metas(txn)
-    matches, due = compile_glob(pattern), _due_keys(txn)
+    due = _due_keys(txn)
     ns = txn.db.ns
     start = rows.META + ns
-    found = []
     limit = UNLIMITED if txn.is_long else total  # a snapshot may be older than the count
     for row in txn.scan_keys(start, rows.end_of(start), limit=limit):
         key = rows.key_of_meta_row(ns, row)
-        if matches(key) and (key not in due or txn.find(key) is not None):
-            found.append(key)
-    return found
+        if fits(key) and (key not in due or txn.find(key) is not None):
+            yield key
 
 
 def paced(txn: Txn, items: Iterable[Item]) -> Iterator[Item]:
