@@ -5,13 +5,20 @@ reclaiming. Afterwards `check` finds nothing, and what is lost stands in the rep
 """
 
 import math
+import re
 import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import LIST, NO_EXPIRY, SET, STREAM, STRING, ZSET, Meta
-from stratakv.encodings.layout.tenant_records import TenantRecord, decode_tenant
+from stratakv.encodings.layout.tenant_records import (
+    Quota,
+    TenantRecord,
+    decode_tenant,
+    encode_tenant,
+    is_name,
+)
 from stratakv.encodings.upkeep.check import SINGLE_ROWS, Problem, namespaces_of
 from stratakv.encodings.upkeep.recount_streams import recount_stream
 from stratakv.errors import CommandError
@@ -115,19 +122,21 @@ class _Recount:
         """See that every namespace with rows is a database's; the row that says it may be lost."""
         raw = self._draft.get(rows.DATABASES_ROW)
         names = raw.split(b",") if raw else []
-        tenants = yield from self._mend_tenants()
+        tenants, lost_names = yield from self._mend_tenants()
         strays = [
             ns[:-1]
             for ns in found
             if not _is_named(ns[:-1], names) and not any(one.owns(ns) for one in tenants)
         ]
+        yield from self._give_back(strays, found, tenants, lost_names)
+        strays = [name for name in strays if not _TENANTS_OWN.match(name)]
         for name in reversed(strays):
             index = _own_index(name)
             _extend(names, index)
             if index is None or names[index] + b":" in found:
-                index = next(
-                    (at for at, used in enumerate(names) if used + b":" not in found), len(names)
-                )
+                index = 0
+                while _name_of(names, index) + b":" in found:
+                    index += 1
                 _extend(names, index)
             names[index] = name
             yield Problem(name, b"", f"the namespace was taken for database {index}")
@@ -138,20 +147,57 @@ class _Recount:
         if max(numbers, default=0) > stored:
             self._draft.put(rows.NAMESPACES_ROW, rows.U64.pack(max(numbers)))
 
-    def _mend_tenants(self) -> Generator[Problem, None, list[TenantRecord]]:
-        """The tenants whose rows can be read; those of others go."""
+    def _give_back(
+        self,
+        strays: list[bytes],
+        found: list[bytes],
+        tenants: list[TenantRecord],
+        lost_names: list[bytes],
+    ) -> Iterator[Problem]:
+        """A tenant's databases stay a tenant's, if it has to be made anew: nobody else sees them.
+
+        Its id stands in their names; its own name is known if only one such row was lost.
+        """
+        known = {tenant.id: tenant for tenant in tenants}
+        matches = [match for name in strays if (match := _TENANTS_OWN.match(name))]
+        lost_ids = {int(match[1]) for match in matches} - known.keys()
+        for match in matches:
+            id_, number = int(match[1]), int(match[2])
+            tenant = known.get(id_)
+            if tenant is None:
+                is_only_one = len(lost_ids) == len(lost_names) == 1
+                name = lost_names[0] if is_only_one else b"recovered-%d" % id_
+                tenant = known[id_] = TenantRecord(name, id_, Quota(), {})
+                tenants.append(tenant)
+            while tenant.namespace(number) in found and match.string + b":" != tenant.namespace(
+                number
+            ):
+                number += 1
+            tenant.rename(number, match.string + b":")
+            self._draft.put(tenant.row, encode_tenant(tenant))
+            shown = tenant.name.decode()
+            yield Problem(match.string, b"", f"given to namespace {shown}, as database {number}")
+        last = max(known, default=0)
+        if last > int.from_bytes(self._draft.get(rows.TENANTS_ROW) or b"", "big"):
+            self._draft.put(rows.TENANTS_ROW, rows.U64.pack(last))
+
+    def _mend_tenants(self) -> Generator[Problem, None, tuple[list[TenantRecord], list[bytes]]]:
+        """The tenants whose rows can be read, and the names of the others, whose rows go."""
         tenants: list[TenantRecord] = []
+        lost_names: list[bytes] = []
         for row, raw in self._draft.scan(rows.TENANT):
             try:
                 tenants.append(decode_tenant(row, raw))
             except CommandError:
                 self._draft.put(row, None)
+                if is_name(name := row[len(rows.TENANT) :]):
+                    lost_names.append(name)
                 yield Problem(b"", row, "the row of a tenant was unreadable, and was deleted")
         stored = int.from_bytes(self._draft.get(rows.TENANTS_ROW) or b"", "big")
         last = max((tenant.id for tenant in tenants), default=0)
         if last > stored:
             self._draft.put(rows.TENANTS_ROW, rows.U64.pack(last))
-        return tenants
+        return tenants, lost_names
 
     # one namespace
 
@@ -401,6 +447,15 @@ def _is_score(raw: bytes) -> bool:
 
 def _is_named(name: bytes, names: list[bytes]) -> bool:
     return name in names or (name.isdigit() and int(name) >= len(names))
+
+
+_TENANTS_OWN: Final = re.compile(rb"t(\d{1,9})-(\d{1,4})(?:\.|$)")
+"""The name of a namespace that was made for a database of a tenant (rows.first_namespace)."""
+
+
+def _name_of(names: list[bytes], index: int) -> bytes:
+    """The namespace of a database, which has its first if nothing else is said."""
+    return names[index] if index < len(names) else b"%d" % index
 
 
 def _own_index(name: bytes) -> int | None:
