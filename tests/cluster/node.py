@@ -1,9 +1,9 @@
 """A StrataKV that is told by a file who has which slots: ownership is the test's.
 
-    python -m tests.cluster.node DIR GROUPS [flags of stratakv serve]
+    python -m tests.cluster.node DIR GROUPS apart|together [flags of stratakv serve]
 
 It says in DIR/node.json who it is, and learns what it finds in DIR/topology.json. Each group is a
-database of its own.
+database of its own if they are to be apart, or all of a node are in one.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ LOOK_SECONDS = 0.01
 class Teacher:
     """Has a server learn what stands in a file."""
 
-    def __init__(self, server: Server, directory: Path, groups: int) -> None:
+    def __init__(self, server: Server, directory: Path, groups: int, *, apart: bool) -> None:
         assert server.membership is not None
         self._loop = server.loop
         self._file = directory / "topology.json"
         self._membership = server.membership
         self._cluster: Cluster = server.membership.cluster
         self._held: set[int] = set()
-        self._cluster.database_of = lambda group: group
+        if apart:
+            self._cluster.database_of = lambda group: group
         mine = self._membership.describe()
         first = Topology(100, {mine.id: mine}, tuple(Group() for _ in range(groups)))
         self._cluster.begin(first)
@@ -64,11 +65,11 @@ class Teacher:
 
 
 def main() -> int:
-    directory, groups, *flags = sys.argv[1:]
+    directory, groups, where, *flags = sys.argv[1:]
     place = Path(directory)
 
     def ready(server: Server, http_port: int) -> None:
-        Teacher(server, place, int(groups))
+        Teacher(server, place, int(groups), apart=where == "apart")
         print(f"ready port={server.listeners.port} http_port={http_port}", flush=True)
 
     given = dict(zip((flag.removeprefix("--") for flag in flags[::2]), flags[1::2], strict=True))

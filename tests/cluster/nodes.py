@@ -20,12 +20,14 @@ class StaticNode(StrataServer):
     """One of them; see node.py."""
 
     groups: int = GROUPS
+    apart: bool = True
     described: dict[str, Any] = field(init=False, default_factory=dict)
 
     def _argv(self) -> list[str]:
         places = ["--bind", "127.0.0.1", "--port", "0", "--http", "no", "--dir", str(self.dir)]
         cluster = ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]
-        words = [str(self.dir), str(self.groups), *places, *cluster, *self.flags]
+        where = "apart" if self.apart else "together"
+        words = [str(self.dir), str(self.groups), where, *places, *cluster, *self.flags]
         return [SERVER_PYTHON, "-P", "-c", _RUN, *words]
 
     def start(self) -> Self:
@@ -62,13 +64,17 @@ class StaticCluster:
     count: int = 3
     groups: int = GROUPS
     flags: tuple[str, ...] = ()
+    apart: bool = True
+    """Whether each group is a database of its own."""
     nodes: list[StaticNode] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
     epoch: int = 100
 
     def start(self) -> Self:
         self.nodes = [
-            StaticNode(self.dir / f"node-{n}", flags=self.flags, groups=self.groups).start()
+            StaticNode(
+                self.dir / f"node-{n}", flags=self.flags, groups=self.groups, apart=self.apart
+            ).start()
             for n in range(self.count)
         ]
         self.owners = [
@@ -113,6 +119,7 @@ class StaticCluster:
         return len(links) == 2 * (len(running) - 1)
 
     def give(self, group: int, node: StaticNode) -> None:
-        """A group goes to another node."""
+        """A group goes to another node, which is the first to know, as it would be."""
         self.owners[group] = node.id
+        self.tell(only=node)
         self.tell()
