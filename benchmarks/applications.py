@@ -153,6 +153,9 @@ def _page(ranking: Key, day: str, lane: Lane) -> Step:
     )
 
 
+NAMES = rows.Names()
+
+
 def flume_metrics(lane: Lane) -> Iterator[Step]:
     """An agent reports its logs every five seconds, in both orders and steps; a page asks."""
     machine = rows.machine_name(f"web-{lane.number}", 8454)
@@ -171,14 +174,14 @@ def _report(machine: str, time: datetime, lane: Lane) -> Step:
         count = lane.rng.randrange(600, 3000)
         report = rows.Report(machine, logid, time, {shapes.COUNT: count, shapes.SIZE: count * 100})
         columns = [(rows.FAMILY + name, value) for name, value in report.metrics.items()]
-        for name, index, member in rows.places(report, "5s"):
+        for name, index, member in NAMES.places(report, "5s"):
             fields = (part for column in columns for part in column)
             written += (encode("DEL", name), encode("HSET", name, *fields))
             written.append(encode("ZADD", index, 0, member))
-        for name, index, member in rows.places(report, "1m"):
+        for name, index, member in NAMES.places(report, "1m"):
             written += (encode("HINCRBY", name, *column) for column in columns)
             written.append(encode("ZADD", index, 0, member))
-        watched.append(rows.places(report, "5s")[0][0])
+        watched.append(NAMES.places(report, "5s")[0][0])
     read = (encode("HGETALL", name) for name in watched)
     return encode("WATCH", *watched), *read, encode("MULTI"), *written, encode("EXEC")
 
@@ -190,11 +193,11 @@ def _query(machine: str, time: datetime) -> Step:
     members = [f"{machine};{at};{logid}" for at in times for logid in LOGIDS]
     minute = rows.prefix_range(machine, time.strftime("%Y%m%d %H:%M"))
     hour = rows.prefix_range(machine, time.strftime("%Y%m%d %H"))
-    fives, minutes = (rows.index(table, step, machine) for step in ("5s", "1m"))
+    fives, minutes = (NAMES.index(table, step, machine) for step in ("5s", "1m"))
     return (
         encode("ZREVRANGEBYLEX", fives, "+", "-", "LIMIT", 0, 1),
         encode("ZRANGEBYLEX", fives, *minute),
-        *(encode("HGETALL", rows.row_key(table, "5s", member)) for member in members),
+        *(encode("HGETALL", NAMES.row(table, "5s", member)) for member in members),
         encode("ZRANGEBYLEX", minutes, *hour),
     )
 

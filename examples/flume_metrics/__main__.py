@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import Any
 
 import redis
+from redis.cluster import RedisCluster
+from redis.exceptions import RedisClusterException
 
 from examples.arguments import DEFAULT_URL, number, redis_url
 from examples.flume_metrics import load, sample
@@ -23,18 +25,21 @@ from examples.flume_metrics.store import MetricsStore
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command until it ends or is interrupted. 1: no server; 2: wrong usage."""
     options = _parser().parse_args(argv)
-    client = redis.Redis.from_url(options.url)
+    kind = RedisCluster if options.cluster else redis.Redis
+    client: Any = None
     try:
+        client = kind.from_url(options.url)
         with contextlib.suppress(KeyboardInterrupt):
             options.run(MetricsStore(client), options)
     except BadRequest as wrong:
         print(f"error: {wrong}", file=sys.stderr)
         return 2
-    except (redis.RedisError, OSError) as trouble:
+    except (redis.RedisError, RedisClusterException, OSError) as trouble:
         print(f"error: {trouble}", file=sys.stderr)
         return 1
     finally:
-        client.close()
+        if client is not None:
+            client.close()
     return 0
 
 
@@ -43,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     url = os.environ.get("STRATAKV_URL", DEFAULT_URL)
     named = "the server (STRATAKV_URL), %(default)s"
     parser.add_argument("--url", type=redis_url, default=url, help=named)
+    parser.add_argument("--cluster", action="store_true", help="it is a node of a cluster")
     parser.add_argument("--seed", type=int, default=7, help="of the sample traffic")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     loaded = commands.add_parser("load", help="write a history of sample traffic")

@@ -10,6 +10,9 @@
     TABLE:5s:rows:FIRST    sorted set of ROWKEYs         all rows of a machine (or log), by time
     the same with 1m                                     sums of a minute
 
+On a cluster FIRST stands in braces in both, so that the rows of a machine, and those of a log, are
+in one slot each.
+
 Every score is 0, so a sorted set is in the order of its bytes, and all rows of a day, an hour or a
 minute are one range of it: those that begin with "FIRST;20151111 14".
 """
@@ -19,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import md5
+from typing import NamedTuple
 
 BY_MACHINE = "flume_machine_port_datatime_logid_metrics"
 BY_LOG = "flume_logid_datatime_machine_port_metrics"
@@ -57,28 +61,46 @@ class Row:
     metrics: dict[str, int]
 
 
-def places(report: Report, step: str) -> list[tuple[str, str, str]]:
-    """Where a report is written: (hash, sorted set, member), once for each table."""
-    time = report.time.strftime(TIME_FORMATS[step])
-    orders = [(BY_MACHINE, report.machine, report.logid), (BY_LOG, report.logid, report.machine)]
-    return [
-        (
-            row_key(table, step, member := f"{first};{time};{last}"),
-            index(table, step, first),
-            member,
-        )
-        for table, first, last in orders
-    ]
+class Place(NamedTuple):
+    """Where a row is written."""
+
+    key: str
+    rows: str
+    member: str
 
 
-def row_key(table: str, step: str, member: str) -> str:
-    """The key of a row's hash."""
-    return f"{table}:{step}:{member}"
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The keys of rows; with `tags`, those of a machine or a log are in one slot of a cluster."""
 
+    tags: bool = False
 
-def index(table: str, step: str, first: str) -> str:
-    """The key of the sorted set with the row keys of a machine or a log."""
-    return f"{table}:{step}:rows:{first}"
+    def places(self, report: Report, step: str) -> list[Place]:
+        """Where a report is written, once in each table."""
+        return [self.place(table, report, step) for table in (BY_MACHINE, BY_LOG)]
+
+    def place(self, table: str, report: Report, step: str) -> Place:
+        """Where a report is written in one of the tables."""
+        time = report.time.strftime(TIME_FORMATS[step])
+        orders = {
+            BY_MACHINE: (report.machine, report.logid),
+            BY_LOG: (report.logid, report.machine),
+        }
+        first, last = orders[table]
+        member = f"{first};{time};{last}"
+        return Place(self.row(table, step, member), self.index(table, step, first), member)
+
+    def row(self, table: str, step: str, member: str) -> str:
+        """The key of a row's hash."""
+        first, rest = member.split(";", 1)
+        return f"{table}:{step}:{self._tagged(first)};{rest}"
+
+    def index(self, table: str, step: str, first: str) -> str:
+        """The key of the sorted set with the row keys of a machine or a log."""
+        return f"{table}:{step}:rows:{self._tagged(first)}"
+
+    def _tagged(self, first: str) -> str:
+        return f"{{{first}}}" if self.tags else first
 
 
 def prefix_range(first: str, ts: str) -> tuple[str, bytes]:
