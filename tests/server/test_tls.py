@@ -10,13 +10,14 @@ import ssl
 import subprocess
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from stratakv.proxy.clients import handshakes
 from tests.harness.certificates import make_certificates, openssl
 from tests.harness.servers import Process, RedisServer, StartError, StrataServer, free_port
 from tests.harness.waiting import HANG_S, wait_until
@@ -262,6 +263,34 @@ def test_nonsense_at_the_tls_port_harms_nobody(secured: Secured) -> None:
                     pass
         bystander.sendall(b"PING\r\n")
         assert bystander.recv(100) == b"+PONG\r\n"
+
+
+def test_handshakes_that_never_end_keep_nobody_out(strata: Secured) -> None:
+    hello = b"\x16\x03\x01\x02\x00" + b"\x01\x00\x01\xfc\x03\x03"
+    with strata.connected() as bystander, ExitStack() as stack:
+        stalled = []
+        for number in range(2 * handshakes.MOST):
+            address = ("127.0.0.1", strata.tls_port)
+            one = stack.enter_context(socket.create_connection(address, HANG_S))
+            stalled.append(one)
+            if number % 2:
+                one.sendall(hello)
+            if number % 50 == 0:
+                strata.ping()
+        strata.ping()
+        assert stalled[0].recv(100) == b""  # the oldest made room
+        bystander.sendall(b"PING\r\n")
+        assert bystander.recv(100) == b"+PONG\r\n"
+        with strata.server.client() as client:
+            shown = client.send("INFO", "clients").raw
+            assert b"connected_clients:2\r\n" in shown
+
+
+def test_a_certificate_whose_time_is_over_is_refused(strata: Secured, files: Path) -> None:
+    signed = ("x509", "-req", "-in", "client.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
+    openssl(files, *signed, "-CAcreateserial", "-days", "-1", "-out", "client.pem")
+    with pytest.raises(REFUSED):
+        strata.ping()
 
 
 def test_files_are_read_again_at_a_hangup(strata: Secured, files: Path) -> None:

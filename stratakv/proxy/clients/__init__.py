@@ -2,6 +2,7 @@
 
     listeners      the sockets at which they connect
     tls            certificates and ciphers, as the options say
+    handshakes     what comes before at a TLS port, and may never end
     connection     the socket, and its flow control
     session        what is known between two commands
     realms         what the clients of a namespace share

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from stratakv.options import BadOption, EffectFailed, Effects
 from stratakv.proxy.clients import tls
 from stratakv.proxy.clients.connection import Connection
+from stratakv.proxy.clients.handshakes import Handshakes
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -35,10 +36,10 @@ class _Door:
     def __init__(self, place: socket.socket, *, is_secure: bool) -> None:
         self.socket = place
         self.is_secure = is_secure
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | Handshakes | None = None
         self._is_closed = False
 
-    def replace_server(self, server: asyncio.Server) -> None:
+    def replace_server(self, server: asyncio.Server | Handshakes) -> None:
         """Another one accepts from now on."""
         old, self._server = self._server, server
         if old is not None:
@@ -230,12 +231,13 @@ class Listeners:
 
     async def _accept(self, door: _Door) -> None:
         """Have connections accepted at a door, with the certificates of now."""
-        server = await self._server.loop.create_server(
-            self._connection,
-            sock=door.socket.dup(),  # the one who accepts closes his own
-            ssl=self._context if door.is_secure else None,
-            backlog=self._options.tcp_backlog,
-        )
+        loop, place = self._server.loop, door.socket.dup()  # the one who accepts closes his own
+        if door.is_secure:
+            assert self._context is not None
+            door.replace_server(Handshakes(loop, place, self._context, self._connection))
+            return
+        backlog = self._options.tcp_backlog
+        server = await loop.create_server(self._connection, sock=place, backlog=backlog)
         door.replace_server(server)
 
     def _renew_tls(self, value: object) -> None:
