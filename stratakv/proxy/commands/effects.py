@@ -88,14 +88,23 @@ def of_incrbyfloat(txn: Txn, request: Words, reply: Any) -> Told:
 
 
 def of_restore(txn: Txn, request: Words, reply: Any) -> Told:
-    """RESTORE: the time to live is absolute."""
+    """RESTORE: the time to live is absolute; how idle or how often used it is told stays."""
     meta = txn.metas.get(request[1])
     if meta is None:
         return ()
     if meta.type == ABSENT:
         return ((b"DEL", request[1]),)
     expire_ms = max(0, meta.expire_ms)
-    return ((b"RESTORE", request[1], b"%d" % expire_ms, request[3], b"REPLACE", b"ABSTTL"),)
+    told = (b"RESTORE", request[1], b"%d" % expire_ms, request[3], b"REPLACE", b"ABSTTL")
+    return ((*told, *_use_of(request[4:])),)
+
+
+def _use_of(options: Words) -> Words:
+    """IDLETIME or FREQ with its number, of which RESTORE has one at most."""
+    for at, word in enumerate(options):
+        if word.upper() in (b"IDLETIME", b"FREQ"):
+            return options[at : at + 2]
+    return ()
 
 
 # hashes
