@@ -17,6 +17,7 @@ from stratakv import build, logs, options, service_manager
 from stratakv.console import command as console_command
 from stratakv.errors import Damaged, StoreUnavailable
 from stratakv.options import BadOption, Given, Options
+from stratakv.storage.engines import HBASE
 from stratakv.tools import backup_command, compare_command, export_command, import_command
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _add_check(commands: Any) -> None:
 
 def _add_table(command: argparse.ArgumentParser) -> None:
     """Options that name a table of an HBase in place of a directory."""
-    command.add_argument("--engine", choices=["hbase"], help="read a table, while it is served too")
+    command.add_argument("--engine", choices=[HBASE], help="read a table, while it is served too")
     command.add_argument("--hbase-zookeeper", default="", metavar="HOST:PORT,...")
     command.add_argument("--hbase-table", default="stratakv", metavar="NAME")
 
@@ -148,7 +149,7 @@ def run_inspect(parsed: argparse.Namespace) -> int:
     key = os.fsencode(parsed.key)
     found = False
     wanted = parsed.db, key, parsed.limit, parsed.namespace
-    if parsed.engine == "hbase":
+    if parsed.engine == HBASE:
         lines = inspect_table(parsed.hbase_zookeeper, parsed.hbase_table, *wanted)
     else:
         lines = inspect_directory(_directory(parsed), *wanted)
@@ -160,7 +161,7 @@ def run_inspect(parsed: argparse.Namespace) -> int:
 
 def run_check(parsed: argparse.Namespace) -> int:
     """`stratakv check DIR`: 0 if every invariant holds, 1 with a line for each that does not."""
-    if parsed.engine == "hbase":
+    if parsed.engine == HBASE:
         from stratakv.encodings.upkeep.check_table import check_table
 
         return check_table(parsed.hbase_zookeeper, parsed.hbase_table)
@@ -308,8 +309,12 @@ async def _serve(chosen: Options, ready: Announce) -> int:
     from stratakv.proxy.server import Server
 
     loop = asyncio.get_running_loop()
+    if chosen.engine == HBASE:
+        with _ended_by_signals():
+            server = Server(chosen, loop)
     _obey_signals(loop, lambda: server)
-    server = Server(chosen, loop)
+    if chosen.engine != HBASE:
+        server = Server(chosen, loop)
     metrics = MetricsServer(server)
     try:
         await server.listen()
@@ -331,6 +336,21 @@ def _read_again(server: "Server") -> None:
     logs.reopen()
     server.listeners.reload_tls()
     service_manager.tell(service_manager.READY)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGINT end the process at once: it may be waiting for an HBase that is away."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _obey_signals(loop: asyncio.AbstractEventLoop, server: Callable[[], "Server"]) -> None:

@@ -383,6 +383,9 @@ class Options:
     hbase_table: str = option(
         "stratakv", TEXT, "with engine hbase: the table, made if it is not there"
     )
+    hbase_patience: int = option(
+        90, DURATION, "with engine hbase: how long it may be away before its clients hear of it"
+    )
     cluster_enabled: bool = option(
         False, YES_NO, "be a node of a cluster; with an embedded engine, of one that has all slots"
     )

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.harness.effort import EFFORT, rounds
-from tests.harness.hbase import HBaseServer, hbase_flags, lacking
+from tests.harness.hbase import lacking, new_table_flags
 from tests.harness.servers import RedisServer, StrataServer, last_words
 from tests.harness.wire import WireClient
 
@@ -90,22 +90,11 @@ def _subject(directory: Path, stack: ExitStack) -> StrataServer | RedisServer:
     if subject == "redis":
         server = RedisServer(directory / "data")
     elif subject == "hbase":
-        server = StrataServer(directory / "data", flags=_hbase_flags(directory, stack))
+        if reason := lacking():
+            pytest.skip(reason)
+        server = StrataServer(directory / "data", flags=new_table_flags())
     stack.callback(server.stop)
     return server.start()
-
-
-def _hbase_flags(directory: Path, stack: ExitStack) -> list[str]:
-    """Of a server with its rows in an HBase: one of its own, or in a new table of one that runs
-    already, whose ZooKeeper STRATAKV_TEST_HBASE names.
-    """
-    if running := os.environ.get("STRATAKV_TEST_HBASE"):
-        return hbase_flags(running, f"test{os.getpid()}x{random.getrandbits(32):x}")
-    if reason := lacking():
-        pytest.skip(reason)
-    hbase = HBaseServer(directory / "hbase").start()
-    stack.callback(hbase.stop)
-    return hbase.flags()
 
 
 @pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])

@@ -87,6 +87,7 @@ def _open_hbase(options: "Options") -> "HBaseEngine":
         raise StoreUnavailable(
             f"engine hbase needs {error.name}: pip install 'stratakv[hbase]'"
         ) from error
+    from stratakv.storage.hbase.limits import patient_for
     from stratakv.storage.hbase.requests import DURABILITIES
 
     try:
@@ -96,6 +97,7 @@ def _open_hbase(options: "Options") -> "HBaseEngine":
             options.hbase_table,
             owner=f"{socket.gethostname()}:{os.getpid()}".encode(),
             durability=DURABILITIES[options.durability],
+            limits=patient_for(options.hbase_patience),
         )
     except OSError as error:
         raise StoreUnavailable(f"dir: {error}") from error

@@ -13,6 +13,7 @@ threads reads through `snapshot` and `written`, which wait.
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
@@ -102,6 +103,10 @@ class RemoteStore(Store):
         self._wanted_spans: list[HeldSpan] = []
         self._wanting: list[Then] = []
         self._fetches = 0
+        self._waiting_sizes: deque[int] = deque()
+        """Of the batches in flight."""
+        self.waiting_bytes = 0
+        """Of names and values that are submitted and not written."""
         self._committing = False
         self._failure: StoreUnavailable | None = None
         self._wait: Wait | None = None
@@ -295,6 +300,9 @@ class RemoteStore(Store):
         self._note_kept(rows)
         self._submitted += 1
         self.inflight.append(Batch(rows, done, self._epoch))
+        size = sum([len(row) + len(value or b"") for row, value in rows.items()])
+        self._waiting_sizes.append(size)
+        self.waiting_bytes += size
         self._advance()
 
     def _note_kept(self, rows: Overlay) -> None:
@@ -317,9 +325,14 @@ class RemoteStore(Store):
             elif batch.rows or not self.is_entitled:
                 self._begin(batch)
                 return
-            self.inflight.popleft()
+            self._take_first()
             self._finish(batch)
         self._committing = False
+
+    def _take_first(self) -> None:
+        """The oldest batch is no longer in flight."""
+        self.inflight.popleft()
+        self.waiting_bytes -= self._waiting_sizes.popleft()
 
     def _begin(self, batch: Batch) -> None:
         self.stats.threaded += 1
@@ -341,7 +354,7 @@ class RemoteStore(Store):
             assert isinstance(failure, StoreUnavailable)
             self._close(failure)
             batch.error = failure
-        self.inflight.popleft()
+        self._take_first()
         self._finish(batch)
         self._committing = False
         self._advance()
@@ -370,6 +383,7 @@ class RemoteStore(Store):
         assert len(self.inflight) == under_way, (
             f"S1: {len(self.inflight)} batches are in flight, {under_way} have not ended"
         )
+        assert self.waiting_bytes == sum(self._waiting_sizes), "S1: bytes are counted wrongly"
 
     # the engine itself
 

@@ -6,10 +6,13 @@ tests that need one are skipped.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from tests.harness.servers import Process, free_port
@@ -65,6 +68,23 @@ def lacking() -> str:
 def hbase_flags(zookeeper: str, table: str) -> list[str]:
     """Of a StrataKV that keeps its rows in a table there."""
     return ["--engine", "hbase", "--hbase-zookeeper", zookeeper, "--hbase-table", table]
+
+
+def new_table_flags() -> list[str]:
+    """Of a StrataKV with a new table in the HBase that all tests of this process share: one that
+    runs already, if STRATAKV_TEST_HBASE names its ZooKeeper, else one that is started now.
+    """
+    table = f"test{os.getpid()}x{os.urandom(4).hex()}"
+    return hbase_flags(os.environ.get("STRATAKV_TEST_HBASE") or _shared().address, table)
+
+
+@cache
+def _shared() -> HBaseServer:
+    directory = TemporaryDirectory(prefix="hbase-")
+    server = HBaseServer(Path(directory.name) / "data").start()
+    atexit.register(directory.cleanup)
+    atexit.register(server.stop)
+    return server
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -29,12 +29,12 @@ def hbase_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HBaseServ
     server.stop()
 
 
-def start_hbase(directory: Path) -> HBaseServer:
+def start_hbase(directory: Path, settings: Mapping[str, str] | None = None) -> HBaseServer:
     """An HBase that is ready, or a skipped test."""
     if reason := lacking():
         pytest.skip(reason)
     lease = {"hbase.client.scanner.timeout.period": str(1000 * LEASE_SECONDS)}
-    return HBaseServer(directory / "data", settings=lease).start()
+    return HBaseServer(directory / "data", settings={**lease, **(settings or {})}).start()
 
 
 @pytest.fixture

@@ -6,10 +6,13 @@ import asyncio
 
 import pytest
 
+from stratakv.storage.hbase import messages_pb2 as pb
+from stratakv.storage.hbase.calls import Calls
 from stratakv.storage.hbase.client import HBase
 from stratakv.storage.hbase.errors import Fenced, HBaseError, TooLarge
 from stratakv.storage.hbase.groups import Group
 from stratakv.storage.hbase.limits import MAX_ROW_BYTES
+from stratakv.storage.hbase.mutations import mutate
 from stratakv.storage.hbase.requests import DURABILITIES, Durability
 from tests.harness.hbase import HBaseServer
 from tests.hbase.conftest import GROUPS
@@ -164,13 +167,22 @@ async def test_groups_commit_beside_each_other(client: HBase, hbase_server: HBas
 
 
 @pytest.mark.parametrize("name", ["os", "everysec", "always"])
-async def test_every_durability_is_obeyed_or_stronger(
-    hbase_server: HBaseServer, group: Group, name: str
+async def test_every_durability_is_asked_for_with_each_row(
+    hbase_server: HBaseServer, group: Group, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert DURABILITIES[name] >= Durability.LOGGED
-    client = HBase(hbase_server.address, "strata", groups=GROUPS, durability=DURABILITIES[name])
+    asked: list[int] = []
+
+    async def listen(calls: Calls, row: bytes, request: bytes) -> bool:
+        asked.extend(one.durability for one in pb.MutateRowsRequest.FromString(request).mutations)
+        return await mutate(calls, row, request)
+
+    monkeypatch.setattr("stratakv.storage.hbase.commits.mutate", listen)
+    client = HBase(hbase_server.address, "strata", groups=GROUPS)
     await client.open()
+    client.choose_durability(DURABILITIES[name])
     owner = await Owner(client, group).take()
-    await owner.write({b"a": name.encode()})
-    assert await owner.read(b"a") == [name.encode()]
+    await owner.write({b"b": b"gone"})
+    await owner.write({b"a": name.encode()}, [b"b"])
+    assert asked == [Durability.SYNCED if name == "always" else Durability.LOGGED] * 5
+    assert await owner.read(b"a", b"b") == [name.encode(), None]
     await client.close()

@@ -50,16 +50,17 @@ def settle(server: StrataServer, ledgers: list[Ledger]) -> None:
     """What was acknowledged is there, and of what was under way whole steps."""
     with server.client() as client:
         for ledger in ledgers:
-            wait_until(partial(has_deleted_what_is_due, client, ledger.database))
+            wait_until(partial(rests, client, ledger.database))
             found = read_back(client, ledger.database)
             assert ledger.settle(found), f"seed {ledger.seed}: {difference(found, ledger)}"
 
 
-def has_deleted_what_is_due(client: WireClient, database: int) -> bool:
-    """Whether DBSIZE, which counts keys until they are deleted, tells the number of keys."""
+def rests(client: WireClient, database: int) -> bool:
+    """Whether what is fleeting is due, and what is due is deleted: DBSIZE counts it until then."""
     client.send("SELECT", database)
     keys = client.send("KEYS", "*").frame.blobs()
-    return client.send("DBSIZE").frame.number == len(keys)
+    is_settled = not any(key.startswith(b"fleeting") for key in keys)
+    return is_settled and client.send("DBSIZE").frame.number == len(keys)
 
 
 def text(client: WireClient, *words: str | bytes) -> str:

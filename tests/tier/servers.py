@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.harness.hbase import IS_ON_HBASE, new_table_flags
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
 
@@ -27,11 +28,11 @@ PATIENT = ("--cache-timeout", "60000", "--zset-store-timeout", "60000")
 
 
 def start_strata(directory: Path, tier: RedisServer, *flags: str) -> StrataServer:
-    """A server whose cache is in use when this returns."""
+    """A server whose cache is in use when this returns; its rows may be in an HBase."""
     url = f"redis://127.0.0.1:{tier.port}/0"
-    server = StrataServer(
-        directory, flags=("--cache-url", url, "--zset-store-url", f"{url[:-1]}1", *flags)
-    ).start()
+    tiers = ("--cache-url", url, "--zset-store-url", f"{url[:-1]}1")
+    engine = new_table_flags() if IS_ON_HBASE else []
+    server = StrataServer(directory, flags=(*tiers, *engine, *flags)).start()
     wait_until_used(server)
     return server
 

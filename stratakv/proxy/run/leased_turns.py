@@ -7,10 +7,16 @@ wait for a commit, of nothing if need be, which succeeds only if the rows are st
 refused, those who were to hear it are cut off instead.
 """
 
+from typing import Final
+
 from stratakv.errors import StoreUnavailable
 from stratakv.proxy.clients.session import Session
 from stratakv.proxy.run.turns import Held, Turns
 from stratakv.storage.remote_store import RemoteStore
+
+MOST_WAITING_BYTES: Final = 16 << 20
+"""With so much submitted and not written, writers are no longer read: an HBase may be away for a
+minute and more, and batches are cut to what it takes, so it is not rows that tell."""
 
 
 class LeasedTurns(Turns):
@@ -25,6 +31,9 @@ class LeasedTurns(Turns):
         if not store.is_entitled and store.closed is None:
             self._hold_readers()
         super().end()
+        if store.waiting_bytes > MOST_WAITING_BYTES:
+            for session, _, _ in self._held:
+                session.connection.pause_for_commit()
 
     def _hold_readers(self) -> None:
         """Let those who were told of keys wait for the next commit, and see that there is one."""

@@ -57,3 +57,13 @@ class Limits:
                 f"{size} bytes in one commit: with HBase at most {self.commit_bytes} are written "
                 "at once, by one command or transaction"
             )
+
+
+def patient_for(seconds: float) -> Limits:
+    """Limits for whoever waits so long for an HBase that is away."""
+    usual = Limits()
+    return Limits(
+        patience_seconds=seconds,
+        call_seconds=min(usual.call_seconds, seconds / 2),
+        connect_seconds=min(usual.connect_seconds, seconds / 2),
+    )
