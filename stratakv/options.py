@@ -362,7 +362,10 @@ class Options:
     http_tls: bool = option(False, YES_NO, "serve them over TLS, with tls-cert-file")
     dir: str = option("./stratakv-data", TEXT, "data directory")
     dbfilename: str = option(
-        "dump.rdb", FILE_NAME, "the file in it that SAVE and BGSAVE write a dump to"
+        "dump.rdb",
+        FILE_NAME,
+        "the file in it that SAVE and BGSAVE write a dump to",
+        live=True,
     )
     rdb_version: int = option(
         10,
@@ -626,6 +629,11 @@ class Options:
         "no",
         _one_of("no", "systemd", "upstart", "auto"),
         "who started it and waits: then it stays in the foreground; auto looks",
+    )
+    enable_protected_configs: str = option(
+        "no",
+        _one_of("no", "yes", "local"),
+        "who may change dbfilename; local: over loopback or a socket",
     )
     enable_debug_command: str = option(
         "no", _one_of("no", "yes", "local"), "who may use DEBUG; local: over loopback or a socket"

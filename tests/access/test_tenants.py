@@ -133,6 +133,26 @@ def test_keys_scans_and_counts_are_ones_own(place: Place) -> None:
     assert (after.data, keys.blobs()) == (b"0", [])
 
 
+@pytest.mark.parametrize("scan", ["HSCAN", "SSCAN", "ZSCAN"])
+def test_a_cursor_of_another_namespace_leads_nowhere(place: Place, scan: str) -> None:
+    """It is as one that nobody has handed out: the scan begins, in the own collection."""
+    for owner in (place.shop, place.other):
+        name = b"shop" if owner is place.shop else b"other"
+        members = [b"%b-%d" % (name, number) for number in range(600)]
+        if scan == "SSCAN":
+            owner.send("SADD", "k", *members)
+        elif scan == "HSCAN":
+            owner.send("HSET", "k", *[word for one in members for word in (one, b"v")])
+        else:
+            owner.send("ZADD", "k", *[word for one in members for word in (b"1", one)])
+    cursor, shown = place.shop.send(scan, "k", 0, "COUNT", 20).frame.elements
+    assert cursor.data != b"0"
+    assert all(b"other" not in one for one in shown.blobs())
+    unknown, begun = place.other.send(scan, "k", 0, "COUNT", 20).frame.elements
+    after, found = place.other.send(scan, "k", cursor.data or b"", "COUNT", 20).frame.elements
+    assert (after.data, found.blobs()) == (unknown.data, begun.blobs())
+
+
 @pytest.mark.parametrize("index", ["-1", "16", "65536", "65537", "131072", str(1 << 40)])
 def test_no_number_selects_others_databases(place: Place, index: str) -> None:
     place.other.send("SET", "x", "1")

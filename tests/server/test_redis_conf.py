@@ -373,3 +373,28 @@ def test_a_kill_while_rewriting_leaves_the_old_file_or_the_new_one(tmp_path: Pat
             client.write(b"".join(b"%b\r\n" % " ".join(line).encode() for line in lines))
             own.kill9()
         assert file.read_text() in texts
+
+
+@pytest.mark.parametrize("kind", ["redis", "strata"])
+@pytest.mark.parametrize("allowed", ["no", "yes", "local"])
+def test_the_file_of_dumps_is_chosen_by_whom_the_file_lets(
+    kind: str, allowed: str, tmp_path: Path
+) -> None:
+    flags = ("--enable-protected-configs", allowed)
+    make = {"redis": RedisServer, "strata": StrataServer}[kind]
+    server = make(tmp_path / "data", flags=flags).start()
+    with server.client() as client:
+        reply = client.send("CONFIG", "SET", "dbfilename", "other.rdb").raw
+        if allowed == "no":
+            assert b"can't set protected config" in reply
+        else:
+            assert reply == b"+OK\r\n"
+            client.send("SET", "k", "v")
+            assert client.send("SAVE").raw == b"+OK\r\n"
+            assert (server.dir / "other.rdb").exists()
+            refused = client.send("CONFIG", "SET", "dbfilename", "../x").raw
+            assert b"dbfilename can't be a path, just a filename" in refused
+        assert b"immutable" in client.send("CONFIG", "SET", "enable-protected-configs", "yes").raw
+        if kind == "strata":
+            assert client.send("CONFIG", "SET", "dir", "/").raw.startswith(b"-ERR ")
+    server.stop()

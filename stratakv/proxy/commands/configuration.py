@@ -56,7 +56,7 @@ def config_set(session: Session, *pairs: bytes) -> Reply:
         raise errors.syntax()
     settings = session.server.settings
     names = [name.decode("latin-1") for name in pairs[::2]]
-    _check_names(settings, names)
+    _check_names(settings, names, is_local=session.connection.is_local)
     changes = []
     for name, value in zip(names, pairs[1::2], strict=True):
         try:
@@ -73,13 +73,13 @@ def config_set(session: Session, *pairs: bytes) -> Reply:
     return OK
 
 
-def _check_names(settings: Settings, names: list[str]) -> None:
+def _check_names(settings: Settings, names: list[str], *, is_local: bool) -> None:
     """Refuse names that are unknown, cannot be set, or stand there twice."""
     lowered = [name.lower() for name in names]
     for at, name in enumerate(names):
         if lowered[at] not in settings:
             raise errors.unknown_config(name.encode("latin-1"))
-        reason = settings.immutable(lowered[at])
+        reason = settings.immutable(lowered[at], is_local=is_local)
         if not reason and lowered[at] in lowered[:at]:
             reason = "duplicate parameter"
         if reason:

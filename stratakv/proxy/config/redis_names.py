@@ -173,11 +173,11 @@ FACTS: Final = {
     "appenddirname": "appendonlydir",
     "io-threads": "1",
     "enable-module-command": "no",
-    "enable-protected-configs": "no",
     "rdbchecksum": "yes",
 }
 """What cannot be set."""
 PROTECTED_NAMES: Final = {"dir", "dbfilename"}
+"""What says which files are written: set by whom `enable-protected-configs` lets."""
 
 ALIASES: Final = {
     "hash-max-ziplist-entries": "hash-max-listpack-entries",

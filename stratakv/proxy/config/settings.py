@@ -27,6 +27,7 @@ from stratakv.proxy.config.value_kinds import (
     LONG_MAX,
     Parse,
     Refused,
+    dump_name,
     endings,
     event_classes,
     integer,
@@ -42,6 +43,7 @@ from stratakv.proxy.config.value_kinds import (
 
 IMMUTABLE: Final = "can't set immutable config"
 PROTECTED: Final = "can't set protected config"
+STORE_STAYS: Final = "the store is there, and stays"
 
 _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "timeout": integer(0, INT_MAX),
@@ -72,6 +74,7 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "oom-score-adj": oom_score_adj,
     "oom-score-adj-values": oom_scores,
     "bind-source-addr": str,
+    "dbfilename": dump_name,
     "masteruser": str,
     "masterauth": str,
     "replica-read-only": lambda text: yes_no(text) == "yes",
@@ -95,6 +98,7 @@ _IMMUTABLE_IN_REDIS: Final = {
     "daemonize",
     "databases",
     "enable-debug-command",
+    "enable-protected-configs",
     "logfile",
     "pidfile",
     "replicaof",
@@ -257,10 +261,13 @@ class Settings:
         matches = compile_glob(lowered.encode("latin-1"))
         return {name: self.show(name) for name in self.names() if matches(name.encode())}
 
-    def immutable(self, name: str) -> str:
-        """Why a name can never be set, or nothing."""
+    def immutable(self, name: str, *, is_local: bool = True) -> str:
+        """Why a name cannot be set, or nothing; it may be one for clients of this machine."""
         if name in PROTECTED_NAMES:
-            return PROTECTED
+            allowed = self._options.enable_protected_configs
+            if allowed == "no" or (allowed == "local" and not is_local):
+                return PROTECTED
+            return STORE_STAYS if name == "dir" else ""
         return IMMUTABLE if name in FACTS or name in _IMMUTABLE_IN_REDIS else ""
 
     def check(self, name: str, text: str) -> SettingChange:

@@ -80,6 +80,13 @@ def one_of(*words: str) -> Parse:
     return parse
 
 
+def dump_name(text: str) -> str:
+    """The name of a file."""
+    if not text or "/" in text or text in (".", ".."):
+        raise Refused("dbfilename can't be a path, just a filename")
+    return text
+
+
 def endings(text: str) -> str:
     """What SHUTDOWN would be told, in Redis's order; `default` stands for none of the others."""
     one = one_of(*ENDING_WORDS)
