@@ -194,6 +194,11 @@ class RemoteEngine(Engine, Protocol):
         """What it has done, by name."""
         ...
 
+    @property
+    def call_times(self) -> tuple[Sequence[int], float]:
+        """Answered calls by their time, bucket n those below 2**n microseconds, and all seconds."""
+        ...
+
     def when_lost(self, then: Callable[[Exception], None]) -> None:
         """Have that called when the rows are found to be somebody else's, in any thread."""
         ...

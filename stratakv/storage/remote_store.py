@@ -43,6 +43,8 @@ NEXT_SPAN_ROWS: Final = 1000
 MOST_ROUNDS: Final = 200
 MOST_ROWS: Final = 50_000
 """Of one unit of work: HBase holds the region up while it writes them."""
+LEVELS: Final = frozenset({"waiting", "epoch"})
+"""Of the counters, those that tell how it is now."""
 LONGEST_VALUE: Final = 1 << 20
 """Rows with longer values are not remembered."""
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -148,4 +149,42 @@ def test_what_cannot_be_reached_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "ZooKeeper" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_the_client_of_an_hbase_does_is_measured(hbase: HBaseServer, tmp_path: Path) -> None:
+    server = StrataServer(tmp_path / "data", flags=hbase.flags("measured")).start()
+    with server.client() as client:
+        client.send("SET", "key", "value")
+    with urlopen(f"http://127.0.0.1:{server.http_port}/metrics", timeout=HANG_S) as page:
+        told = page.read().decode()
+    found = dict(re.findall(r"^stratakv_(\w+) (\S+)$", told, re.MULTILINE))
+    assert float(found["hbase_commits_total"]) > 0
+    assert float(found["hbase_rows_written_total"]) > 0
+    assert float(found["hbase_epoch"]) == 1
+    assert float(found["hbase_waiting"]) >= 0
+    assert float(found["hbase_call_duration_seconds_count"]) > 0
+    assert float(found["store_waiting_bytes"]) == 0
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    ("zookeeper", "reason"),
+    [
+        ("name:password@host:2181", "StrataKV works with an HBase without authentication only"),
+        ("https://host:2181", "reached without TLS"),
+        ("no host", "is not a ZooKeeper address"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(tmp_path: Path, zookeeper: str, reason: str) -> None:
+    command = [*STRATAKV, "serve", "--dir", str(tmp_path), "--port", "0"]
+    done = subprocess.run(
+        [*command, *hbase_flags(zookeeper, "table")],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert reason in done.stderr
     assert done.stderr.count("\n") == 1

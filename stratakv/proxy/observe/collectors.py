@@ -20,6 +20,7 @@ from stratakv.proxy.observe.replication_metrics import ReplicationCollector
 from stratakv.proxy.observe.tier_info import COUNTS, TRAFFIC, roles
 from stratakv.proxy.table.registry import every_command
 from stratakv.storage.leveldb.usage import parse_levels
+from stratakv.storage.remote_store import LEVELS, RemoteStore
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -74,6 +75,22 @@ def counter(name: str, doc: str, value: float) -> Metric:
 def histogram(name: str, doc: str, bounds: Bounds, total: float) -> Metric:
     """A distribution without labels."""
     return HistogramMetricFamily(f"stratakv_{name}", doc, buckets=bounds, sum_value=total)
+
+
+def _of_remote(store: RemoteStore) -> Iterator[Metric]:
+    """What was asked of an engine elsewhere."""
+    engine = store.engine_name
+    for name, value in store.remote_counters.items():
+        make = gauge if name in LEVELS else counter
+        yield make(f"{engine}_{name}", f"{name}, as the client of {engine} counts.", value)
+    buckets, seconds = store.remote.call_times
+    yield histogram(
+        f"{engine}_call_duration_seconds",
+        "Time that an answer took.",
+        cumulate(buckets, DURATIONS, MICROSECOND),
+        seconds,
+    )
+    yield gauge("store_waiting_bytes", "Submitted and not written.", store.waiting_bytes)
 
 
 class CommandCollector(Collector):
@@ -186,8 +203,8 @@ class StoreCollector(Collector):
         yield gauge("store_pressure_ratio", "1 when the engine stops writers.", self._pressure())
         refused = bool(self._server.dispatcher.guards.refusal)
         yield gauge("store_refuses_writes", "1 while writes are refused.", refused)
-        for name, value in store.remote_counters.items():
-            yield gauge(f"{store.engine_name}_{name}", "As HBase's client has counted.", value)
+        if isinstance(store, RemoteStore):
+            yield from _of_remote(store)
         yield from self._disk()
         yield from self._levels()
 

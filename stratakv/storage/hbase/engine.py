@@ -174,6 +174,12 @@ class HBaseEngine:
         """What the client has done, by name."""
         return {**self._client.counters.as_dict(), "epoch": self._owner.epoch}
 
+    @property
+    def call_times(self) -> tuple[Sequence[int], float]:
+        """Answered calls by their time, bucket n those below 2**n microseconds, and all seconds."""
+        counters = self._client.counters
+        return counters.buckets, counters.seconds
+
     def when_lost(self, then: Callable[[Exception], None]) -> None:
         """Have that called, in the thread, when the group is found to be somebody else's."""
         self._owner.on_lost = then
