@@ -134,6 +134,6 @@ def test_however_often_the_link_is_cut_the_two_agree(
 
         again_and_again(rounds(40, least=4), diff_seed, cut)
         while not has_cut():
-            write(master, [("SET", "k", "x" * 1000)], lambda: True)
+            write(master, [(b"SET", b"k", b"x" * 1000)], lambda: True)
         wait_in_step(master, replica)
         assert succeeded("compare", url(master), url(replica)) == "no difference\n"

@@ -83,6 +83,7 @@ class Failover:
             self._hand_over(ready[0])
         elif self._deadline and self._server.loop.time() > self._deadline:
             if self._is_forced and self._target is not None:
+                log.warning("FAILOVER to %s time out exceeded, failing over.", self._target.name)
                 self._hand_over(self._target)
             else:
                 self.abort("no replica was in step in time")

@@ -89,6 +89,8 @@ class Handshake:
             return Answer(False, said[1] if len(said) > 1 else position.id, position.offset)
         if said[0] == b"+FULLRESYNC" and len(said) == 3 and said[2].lstrip(b"-").isdigit():
             return Answer(True, said[1], int(said[2]))
+        if takes_over:
+            raise LinkFailed(f"Failover target rejected psync request: {_shown(reply)}")
         raise LinkFailed(f"the master answers PSYNC with: {_shown(reply)}")
 
     async def dump_header(self) -> tuple[int, bytes]:

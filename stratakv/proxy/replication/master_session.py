@@ -235,7 +235,11 @@ class MasterSession:
         if out and out[-1].startswith(b"-") and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
             name = b" ".join(unit[0][:2])[:80].decode("latin-1")
-            log.error("a command of the master failed here: %s: %s", name, out[-1][1:-2].decode())
+            log.error(
+                "== CRITICAL == a command of the master failed here: %s: %s",
+                name,
+                out[-1][1:-2].decode(),
+            )
 
 
 def _nobody() -> None:
