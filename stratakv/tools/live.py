@@ -92,12 +92,12 @@ class Live:
         self._position = None
         target = Target(self._target, "replace", self._outcome)
         file = FileReader(link.dump(), LONGEST_STRING, _no_pause)
-        with bar("copying", None) as shown:
+        with bar("copying", self._keys_there(), "keys") as shown:
             for entry in file.entries():
                 self._offer(file, entry, target)
                 if target.is_full:
                     target.flush()
-                    shown.move(file.reader.position, file.keys)
+                    shown.move(file.keys, file.keys)
             target.flush()
         if file.libraries:
             target.restore_libraries(library_payload(file.libraries))
@@ -107,6 +107,11 @@ class Live:
         self._target.call("SELECT", 0)
         self._target.call("SET", KEY, _shown(self._position))
         print(f"copied {file.keys} keys; following")
+
+    def _keys_there(self) -> int:
+        """How many keys the source has, about."""
+        with closing(Link(self._source)) as link:
+            return sum(sizes(link).values())
 
     def _offer(self, file: FileReader, entry: Entry, target: Target) -> None:
         if entry.kind in (files.OLD_MODULE, files.MODULE):
@@ -118,25 +123,28 @@ class Live:
 
     def _apply_until(self, link: ReplicaLink, *, until_in_step: bool) -> None:
         """Do what the source does; tells when nothing is left to do."""
-        told = False
-        acknowledged = 0.0
-        with bar("following", None, "keys") as shown:
+        told = -1
+        """How much was done when it was in step, and that was said."""
+        looked = 0.0
+        with bar("following", None, "commands") as shown:
             while True:
                 commands = link.commands(LOOK_SECONDS)
                 while not _is_complete(commands):
                     commands += link.commands(LOOK_SECONDS)
                 self._apply(commands, shown)
-                if time.monotonic() - acknowledged > LOOK_SECONDS:
-                    assert self._position is not None
-                    link.acknowledge(self._position.offset)
-                    acknowledged = time.monotonic()
-                if not commands:
-                    lag = self._lag()
-                    if not lag and not told:
-                        told = True
-                        self._tell()
-                    if not lag and until_in_step:
-                        return
+                if time.monotonic() - looked < LOOK_SECONDS:
+                    continue
+                looked = time.monotonic()
+                assert self._position is not None
+                link.acknowledge(self._position.offset)
+                if self._lag() > 0:
+                    continue
+                # a source that is written to all the time is told of once, then when it is silent
+                if told < 0 or (not commands and told != self._applied):
+                    told = self._applied
+                    self._tell()
+                if until_in_step:
+                    return
 
     def _lag(self) -> int:
         """How many bytes of commands the source has that are not done."""
@@ -164,6 +172,7 @@ class Live:
                 database = int(words[1])
             if head not in _SILENT:
                 unit.append(tuple(words))
+                self._applied += 1
             if head == b"SWAPDB":  # the place of this import is no part of what was exchanged
                 for number in words[1:3]:
                     unit += [("SELECT", number), ("DEL", KEY)]
@@ -171,7 +180,6 @@ class Live:
         position = Position(name, offset, database)
         self._commit([*unit, ("SELECT", 0), ("SET", KEY, _shown(position))])
         self._position = position
-        self._applied += len(commands)
         shown.move(self._applied, self._applied)
 
     def _commit(self, unit: list[tuple[Word, ...]]) -> None:

@@ -20,21 +20,21 @@ class _TerminalBar(Bar):
             DownloadColumn,
             MofNCompleteColumn,
             Progress,
+            ProgressColumn,
             TextColumn,
             TimeRemainingColumn,
             TransferSpeedColumn,
         )
 
-        amounts = (
-            (DownloadColumn(), TransferSpeedColumn())
-            if unit == "bytes"
-            else (MofNCompleteColumn(),)
-        )
+        amounts: tuple[ProgressColumn, ...] = (MofNCompleteColumn(),) if total is not None else ()
+        if unit == "bytes":
+            amounts = DownloadColumn(), TransferSpeedColumn()
+        things = "keys" if unit == "bytes" else unit
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             *amounts,
-            TextColumn("{task.fields[keys]} keys, {task.fields[rate]}/s"),
+            TextColumn(f"{{task.fields[keys]}} {things}, {{task.fields[rate]}}/s"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             refresh_per_second=5,

@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, server: StrataServer) -> None:
         ):
             assert client.send("STRATA", "BACKUP", place).raw.endswith(answer)
     for words, expected in (
-        (("backup", tmp_path / "none", tmp_path / "b"), "No such file"),
+        (("backup", tmp_path / "none", tmp_path / "b"), "is not a data directory"),
         (("backup", server.dir, tmp_path / "b", "--keep", "0"), "at least one backup stays"),
         (("backup", server.dir, tmp_path / "b", "--max-age", "soon"), "a duration such as"),
         (("restore", tmp_path / "full", tmp_path / "b"), "is not a backup"),

@@ -50,6 +50,8 @@ def back_up(source: Path, target: Path) -> BackUp:
 
     Raises `StoreUnavailable` if it cannot be made. Requires: one at a time in a process.
     """
+    if not (source / "CURRENT").exists():
+        raise StoreUnavailable(f"{source} is not a data directory")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreUnavailable(f"{target} exists, and is not an empty directory")
     try:
