@@ -149,8 +149,14 @@ def test_a_replica_that_does_not_read_is_cut(followed: Two) -> None:
         one.send("CONFIG", "SET", "client-output-buffer-limit", "replica 1mb 0 0")
         lazy.write(b"PSYNC ? -1\r\n")
         wait_until(lambda: info(one)["connected_slaves"] == "2")
+        unread = 0
         while info(one)["connected_slaves"] == "2":
-            one.pipeline([("SET", "large", "x" * 100_000)] * 20)
+            one.pipeline([("SET", "large", "x" * 100_000)] * 2)
+            told = info(one, "memory")
+            assert int(told["mem_replication_backlog"]) <= int(info(one)["repl_backlog_size"])
+            buffers = int(told["mem_total_replication_buffers"])
+            unread = max(unread, buffers - int(told["mem_replication_backlog"]))
+        assert unread > 0, "what a replica has not read takes memory, which is told"
         assert int(info(one, "stats")["client_output_buffer_limit_disconnections"]) > 0
 
 

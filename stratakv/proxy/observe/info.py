@@ -158,6 +158,7 @@ def _memory(server: "Server") -> Fields:
         "maxmemory_policy": server.options.maxmemory_policy,
         "mem_fragmentation_ratio": f"{use.resident / use.own:.2f}",
         "mem_fragmentation_bytes": use.mapped,
+        **replication_info.memory(server),
         "mem_clients_slaves": mem_clients(server, REPLICA),
         "mem_clients_normal": mem_clients(server, 0),
         "mem_rank_directories": server.keyspace.recollections.ranks.bytes,

@@ -37,6 +37,14 @@ def fields(server: "Server") -> Fields:
     }
 
 
+def memory(server: "Server") -> Fields:
+    """What INFO memory tells of the stream: its last bytes, and what replicas have not read."""
+    backlog = server.replication.feed.backlog
+    kept = 0 if backlog is None else backlog.size
+    unread = sum(one.session.connection.unsent for one in server.replication.replicas.all())
+    return {"mem_replication_backlog": kept, "mem_total_replication_buffers": kept + unread}
+
+
 def loading(server: "Server") -> Fields:
     """What INFO persistence tells of a full sync that is loaded beside the data that is served."""
     link = server.replication.link

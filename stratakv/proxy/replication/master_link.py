@@ -212,6 +212,7 @@ class MasterLink:
         self, handshake: Handshake, reader: asyncio.StreamReader, answer: Answer
     ) -> bytes:
         self.state = "sync"
+        self.reason = "a full sync is under way"
         log.warning("full sync from the master %s begins", self.address)
         length, mark = await handshake.dump_header()
         dump = DumpLoad(self._server, self._feed, reader, answer, length, mark)
