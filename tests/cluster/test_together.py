@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.nodes import StaticCluster, StaticNode
+from tests.harness.certificates import make_certificates
+from tests.harness.servers import free_port
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
 
@@ -187,3 +191,39 @@ def test_nodes_speak_to_each_other_whatever_clients_must_show(tmp_path: Path) ->
             assert listener.read().frame.blobs() == [b"message", b"news", b"x"]
     finally:
         cluster.stop()
+
+
+def test_nodes_and_clients_over_tls(tmp_path: Path) -> None:
+    files = make_certificates(tmp_path)
+    flags: tuple[str, ...] = ("--tls-cert-file", f"{files}/server.pem")
+    flags += ("--tls-key-file", f"{files}/server.key")
+    flags += ("--tls-ca-cert-file", f"{files}/ca.pem", "--engine", "memory")
+    cluster = StaticCluster(tmp_path / "cluster", flags=flags)
+    try:
+        cluster.start().wait_until_linked()
+        for node in cluster.nodes:
+            secure = free_port()
+            with node.client() as client:
+                assert client.send("CONFIG", "SET", "tls-port", secure).raw == b"+OK\r\n"
+            node.described |= {"tls_port": secure, "peer_port": secure, "port": 0}
+        cluster.tell()
+        cluster.wait_until_linked()
+        with cluster.nodes[2].client() as listener:
+            listener.send("SUBSCRIBE", "news")
+            said = ask_over_tls(files, cluster.nodes[0], b"PUBLISH news x\r\nGET a\r\nQUIT\r\n")
+            assert listener.read().frame.blobs() == [b"message", b"news", b"x"]
+        moved = b"-MOVED 15495 127.0.0.1:%d\r\n" % cluster.nodes[2].described["tls_port"]
+        assert said == b":0\r\n" + moved + b"+OK\r\n"
+    finally:
+        cluster.stop()
+
+
+def ask_over_tls(files: Path, node: StaticNode, requests: bytes) -> bytes:
+    context = ssl.create_default_context(cafile=str(files / "ca.pem"))
+    context.load_cert_chain(files / "client.pem", files / "client.key")
+    with (
+        socket.create_connection(("127.0.0.1", node.described["tls_port"])) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+    ):
+        secure.sendall(requests)
+        return b"".join(iter(lambda: secure.recv(4096), b""))
