@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from stratakv.proxy import commands  # noqa: F401  # fills the command table
 from stratakv.proxy.table import syntax
-from stratakv.proxy.table.registry import every_command
+from stratakv.proxy.table.registry import TABLE, every_command
 from stratakv.proxy.table.summaries import docs_in_source
 from stratakv.proxy.table.syntax import Argument
 from tests.commands.test_connection import calls, same_bytes
@@ -18,8 +19,7 @@ from tests.harness.wire import Frame, WireClient
 FIELDS = ("name", "arity", "flags", "first", "last", "step", "categories", "tips", "key specs")
 ONLY_OURS = (
     {"client|setinfo"}
-    | {f"strata|{word}" for word in ("adopt", "backup", "compact", "help", "hotkeys", "inspect")}
-    | {f"strata|{word}" for word in ("namespace", "namespaces", "policy", "progress", "reencode")}
+    | {f"strata|{word.decode()}" for word in TABLE[b"strata"].subcommands}
     | {"strata", *(name.lower() for name in LATER)}
 )
 NEWER = {("zrank", "arity"), ("zrevrank", "arity")}
