@@ -13,6 +13,7 @@
     memory       an engine without a disk
     leveldb      the embedded engine
     tables       tables of an HBase, for the offline tools
+    group_table   a table of which groups are opened one by one
     hbase        rows in an HBase: the engine, and the client that it stands on
     cache        a Redis in front of the store
 """

@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from stratakv.errors import StoreUnavailable
 from stratakv.storage.contract import EmbeddedEngine, Engine
@@ -17,7 +17,11 @@ from stratakv.storage.store import Post, Store
 
 if TYPE_CHECKING:
     from stratakv.options import Options
+    from stratakv.storage.group_table import GroupTable
     from stratakv.storage.hbase.engine import HBaseEngine
+
+
+T = TypeVar("T")
 
 
 def open_store(
@@ -27,6 +31,10 @@ def open_store(
 
     `kept` are the beginnings of rows that are needed without delay. Raises `StoreUnavailable`.
     """
+    if options.engine == HBASE and options.hbase_groups > 1:
+        from stratakv.storage.memory import MemoryEngine
+
+        return Store(MemoryEngine(), post=post)  # rows are in the groups
     if options.engine == HBASE:
         engine = _open_hbase(options)
         return RemoteStore(engine, post=post, kept=kept, row_cache_bytes=row_cache_bytes)
@@ -36,6 +44,16 @@ def open_store(
         sync=options.durability == "always",
         row_cache_bytes=row_cache_bytes,
     )
+
+
+def open_groups(options: "Options") -> "GroupTable | None":
+    """The table of many groups that the options ask for, if they do; raises `StoreUnavailable`."""
+    if options.engine != HBASE or options.hbase_groups == 1:
+        return None
+    _check_hbase(options)
+    from stratakv.storage.group_table import GroupTable
+
+    return _opened(options, lambda: GroupTable(options, owner_name()))
 
 
 def open_engine(options: "Options") -> EmbeddedEngine:
@@ -76,29 +94,47 @@ def _open_memory(options: "Options") -> EmbeddedEngine:
     return MemoryEngine()
 
 
-def _open_hbase(options: "Options") -> "HBaseEngine":
+def _check_hbase(options: "Options") -> None:
+    """Raises `StoreUnavailable` if something is missing."""
     if not options.hbase_zookeeper:
         raise StoreUnavailable("engine hbase needs hbase-zookeeper, host:port of its ZooKeeper")
     if options.replicaof:
         raise StoreUnavailable("engine hbase cannot follow a master: replicaof has to go")
     try:
-        from stratakv.storage.hbase.engine import HBaseEngine
+        import stratakv.storage.hbase.engine  # noqa: F401  # whether there is all that it needs
     except ImportError as error:
         raise StoreUnavailable(
             f"engine hbase needs {error.name}: pip install 'stratakv[hbase]'"
         ) from error
+
+
+def owner_name() -> bytes:
+    """What this process is called in a table."""
+    return f"{socket.gethostname()}:{os.getpid()}".encode()
+
+
+def _open_hbase(options: "Options") -> "HBaseEngine":
+    _check_hbase(options)
+    from stratakv.storage.hbase.engine import HBaseEngine
     from stratakv.storage.hbase.limits import patient_for
     from stratakv.storage.hbase.requests import DURABILITIES
 
-    try:
-        Path(options.dir).mkdir(parents=True, exist_ok=True)  # for dumps
-        return HBaseEngine(
+    return _opened(
+        options,
+        lambda: HBaseEngine(
             options.hbase_zookeeper,
             options.hbase_table,
-            owner=f"{socket.gethostname()}:{os.getpid()}".encode(),
+            owner=owner_name(),
             durability=DURABILITIES[options.durability],
             limits=patient_for(options.hbase_patience),
-        )
+        ),
+    )
+
+
+def _opened(options: "Options", open_: Callable[[], T]) -> T:
+    try:
+        Path(options.dir).mkdir(parents=True, exist_ok=True)  # for dumps
+        return open_()
     except OSError as error:
         raise StoreUnavailable(f"dir: {error}") from error
     except ValueError as error:

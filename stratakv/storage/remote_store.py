@@ -121,8 +121,12 @@ class RemoteStore(Store):
         self._hand_post(partial(self._lost, failure))
 
     def serve(self, wait: Wait) -> None:
-        """From now on nothing is read at once any more; work in slices waits by `wait`."""
+        """From now on nothing is read at once any more; work in slices waits by `wait`.
+
+        Called in the loop's thread, wherever the store was made.
+        """
         self._wait = wait
+        self._loop_thread = threading.get_ident()
 
     @property
     def is_entitled(self) -> bool:
@@ -391,11 +395,47 @@ class RemoteStore(Store):
 
     def _load_kept(self) -> None:
         """Read the rows that are kept. Waits."""
+        spans = [_span_of(prefix) for prefix in self._kept_prefixes]
         kept: dict[bytes, bytes] = {}
-        for prefix in self._kept_prefixes:
-            stop = prefix[:-1] + bytes((prefix[-1] + 1,))
-            kept.update(self.remote.scan(prefix, stop))
+        while spans:
+            found = self._fetch_spans(spans)
+            for part in found:
+                kept.update(part.rows)
+            spans = [
+                span._replace(start=part.high)
+                for span, part in zip(spans, found, strict=True)
+                if part.high < span.stop
+            ]
         self._kept = kept
+
+    def _fetch_spans(self, spans: list[Span]) -> list[Found]:
+        """Ranges, waited for in this thread."""
+        outcome: list[tuple[Any, Exception | None]] = []
+        there = threading.Event()
+
+        def ended(found: Any, failure: Exception | None) -> None:
+            outcome.append((found, failure))
+            there.set()
+
+        self.remote.begin_fetch([], spans, ended)
+        there.wait()
+        found, failure = outcome[0]
+        if failure is not None:
+            raise failure
+        parts: list[Found] = found[1]
+        return parts
+
+    def forsake(self, failure: StoreUnavailable) -> None:
+        """The rows are no longer ours: nothing is answered or written any more."""
+        if self.closed is None:
+            self._close(failure)
+            self._epoch += 1
+            self.pending.clear()
+            for batch in self.inflight:
+                batch.rows = {}
+            self._hand.clear()
+            self.row_cache.clear()
+            self.threads.shutdown(wait=False)
 
     @property
     def directory(self) -> Path | None:
@@ -508,6 +548,11 @@ class RemoteStore(Store):
         finally:
             self.threads.shutdown()
             self.remote.close()
+
+
+def _span_of(prefix: bytes) -> Span:
+    stop = prefix[:-1] + bytes((prefix[-1] + 1,))
+    return Span(prefix, stop, reverse=False, keys_only=False, limit=NEXT_SPAN_ROWS)
 
 
 class _Waiting:

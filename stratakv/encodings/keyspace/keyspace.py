@@ -88,6 +88,7 @@ class Keyspace:
         cache_bytes: int = 64 << 20,
         encodings: Mapping[int, int] | None = None,
         slices: Slicing | None = None,
+        first: int = 0,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -99,8 +100,11 @@ class Keyspace:
         self.versions = Versions(store, clock)
         self.namespaces = Namespaces(store)
         names = self.namespaces.load_names(databases)
-        self.databases = [Database(index, ns, clock) for index, ns in enumerate(names)]
+        self.databases = [Database(index, ns, clock) for index, ns in enumerate(names, first)]
         """Those that belong to no tenant, by their numbers."""
+        self.parts: dict[int, Keyspace] = {}
+        """In a cluster the keyspaces that have the keys in place of this one, each of a group of
+        slots, by the index of their one database."""
         self.opened = {database.index: database for database in self.databases}
         """All that are in use, by their indexes."""
         for database in self.databases:
@@ -322,7 +326,39 @@ class Keyspace:
     def is_live(self, database: int, key: bytes) -> bool:
         """Whether a key exists now, asked past the Txns."""
         opened = self.opened.get(database)
-        return opened is not None and opened.is_live(self.store, key, self.clock.now_ms)
+        if opened is None:
+            part = self.parts.get(database)
+            return part is not None and part.is_live(database, key)
+        return opened.is_live(self.store, key, self.clock.now_ms)
+
+    def choose_events(self, kinds: frozenset[str]) -> None:
+        """The classes of events that are wanted from now on."""
+        for keyspace in (self, *self.parts.values()):
+            keyspace.notifies = kinds
+
+    def choose_limits(self, limits: Limits) -> None:
+        """What is too large from now on."""
+        for keyspace in (self, *self.parts.values()):
+            keyspace.limits = limits
+
+    def join(self, whole: "Keyspace") -> None:
+        """Be a part of another keyspace, whose clients this one serves from now on."""
+        self.encodings, self.policies, self.limits = whole.encodings, whole.policies, whole.limits
+        self.watchers, self.notifies = whole.watchers, whole.notifies
+        self.on_event = whole.event_of_part
+        self.is_clustered = whole.is_clustered
+        self.recollections.ranks.on_wanted = None
+        for database in self.databases:
+            whole.parts[database.index] = self
+
+    def leave(self, whole: "Keyspace") -> None:
+        """Be a part of it no more."""
+        for database in self.databases:
+            whole.parts.pop(database.index, None)
+
+    def event_of_part(self, database: int, kind: str, event: str, key: bytes) -> None:
+        """Something has happened to a key of a part: clients know one database."""
+        self.on_event(0, kind, event, key)
 
     def flush(self, database: Database) -> None:
         """Empty a database at once; the reclaimer deletes its rows later."""

@@ -5,6 +5,7 @@ of it, the fence, says who may write. The client needs the extra `stratakv[hbase
 
     engine        one group, written by this process: what a store stands on
     looking       a table that is only read, whoever serves it
+    open_table    a table and the loop of its client, which groups share
     owner         the right to it: epochs, turns, and how long reads may be answered
     thread        the loop that the client lives on
     client        the front: reads, scans, snapshots, commits of one table
@@ -19,6 +20,7 @@ of it, the fence, says who may write. The client needs the extra `stratakv[hbase
     locations     which server has which region
     servers       a connection to each server
     zookeeper     where to begin
+    coordination  a session in which processes agree who owns what
     wire          one connection: frames out, answers in, in any order
     requests      what is asked, as messages
     groups        names of rows: which bytes belong to which group

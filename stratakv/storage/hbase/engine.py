@@ -1,24 +1,21 @@
 """The engine: the rows of one group of a table, written by this process alone.
 
-It answers threads and tools, which wait, and the server's store, which is called back. Its client
-lives in a thread of its own (thread.py).
+It answers threads and tools, which wait, and the server's store, which is called back. The client
+lives in a thread of its own (open_table.py), which the groups of a process share.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from stratakv.storage.contract import Found, Outcome, Rows, Span
-from stratakv.storage.hbase.client import HBase
 from stratakv.storage.hbase.groups import Group
 from stratakv.storage.hbase.limits import MAX_ROW_BYTES, Limits
+from stratakv.storage.hbase.open_table import OpenTable
 from stratakv.storage.hbase.owner import LEASE_SECONDS, Owner
 from stratakv.storage.hbase.requests import DURABILITIES, Durability
 from stratakv.storage.hbase.scans import Page
 from stratakv.storage.hbase.snapshots import Snapshot
-from stratakv.storage.hbase.thread import LoopThread
 
-GROUPS: Final = 1
-"""One process owns all rows; more of them are for more processes."""
 LONGEST_ROW: Final = MAX_ROW_BYTES - 3
 """Without the group's prefix."""
 
@@ -69,42 +66,17 @@ class HBaseView:
         self._begin(self._view.close(), _ignore)
 
 
-class HBaseEngine:
+class GroupEngine:
     """A group of a table, with the right to it."""
 
     name = "hbase"
 
-    def __init__(
-        self,
-        address: str,
-        table: str,
-        *,
-        owner: bytes,
-        durability: Durability = Durability.LOGGED,
-        limits: Limits | None = None,
-        lease_seconds: float = LEASE_SECONDS,
-    ) -> None:
-        self.limits = limits or Limits()
-        self._group = Group(0)
-        self._thread = LoopThread("hbase")
-        try:
-            self._thread.run(self._open(address, table, owner, durability, lease_seconds))
-        except BaseException:
-            self._thread.close()
-            raise
-
-    async def _open(
-        self, address: str, table: str, owner: bytes, durability: Durability, seconds: float
-    ) -> None:
-        client = HBase(address, table, groups=GROUPS, durability=durability, limits=self.limits)
-        try:
-            await client.open()
-            self._client = client
-            self._owner = Owner(client, self._group, owner, seconds=seconds)
-            await self._owner.take()
-        except BaseException:
-            await client.close()
-            raise
+    def __init__(self, table: OpenTable, owner: Owner) -> None:
+        self.limits = table.limits
+        self._group = owner.group
+        self._client = table.client
+        self._thread = table.thread
+        self._owner = owner
 
     # for whoever waits
 
@@ -145,17 +117,8 @@ class HBaseEngine:
         self._thread.run(self._owner.take_again())
 
     def close(self) -> None:
-        """Give the group back and let go of everything."""
-        try:
-            self._thread.run(self._end())
-        finally:
-            self._thread.close()
-
-    async def _end(self) -> None:
-        try:
-            await self._owner.give_back()
-        finally:
-            await self._client.close()
+        """Give the group back."""
+        self._thread.run(self._owner.give_back())
 
     # for the server's store
 
@@ -248,6 +211,36 @@ class HBaseEngine:
 
     async def _view(self) -> Snapshot:
         return await self._client.snapshot(self._group)
+
+
+class HBaseEngine(GroupEngine):
+    """All of a table that has one group, with a client of its own."""
+
+    def __init__(
+        self,
+        address: str,
+        table: str,
+        *,
+        owner: bytes,
+        durability: Durability = Durability.LOGGED,
+        limits: Limits | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        self._table = OpenTable(address, table, groups=1, durability=durability, limits=limits)
+        try:
+            right = Owner(self._table.client, Group(0), owner, seconds=lease_seconds)
+            self._table.thread.run(right.take())
+        except BaseException:
+            self._table.close()
+            raise
+        super().__init__(self._table, right)
+
+    def close(self) -> None:
+        """Give the group back and let go of everything."""
+        try:
+            super().close()
+        finally:
+            self._table.close()
 
 
 def _bounds(group: Group, start: bytes, stop: bytes) -> tuple[bytes, bytes]:

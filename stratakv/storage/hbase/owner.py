@@ -12,6 +12,8 @@ before it answers anybody. Clocks need to agree on how long a second is, not on 
 2. A commit that may have been done, or not, makes the owner `broken`: nothing is committed, and
    nobody is entitled, until the group is taken anew.
 3. One that found the fence at another's epoch is lost for good.
+
+Where a session of ZooKeeper says who owns a group, that session is the lease (`SessionOwner`).
 """
 
 import asyncio
@@ -50,7 +52,7 @@ class Owner:
         self._lock = asyncio.Lock()
         self._keeping: asyncio.Task[None] | None = None
         self.group = group
-        self.entitled_until = 0.0
+        self._entitled_until = 0.0
         self.failure: StoreUnavailable | None = None
         """Why nothing is committed any more, if so."""
         self.on_lost: Callable[[StoreUnavailable], None] = _nobody
@@ -60,6 +62,11 @@ class Owner:
     def epoch(self) -> int:
         """How often the group was taken."""
         return self._fence.epoch
+
+    @property
+    def entitled_until(self) -> float:
+        """By the monotonic clock: until then nobody else can have written."""
+        return self._entitled_until
 
     async def take(self) -> None:
         """Become the owner, whoever was it, and wait until that one answers nobody any more."""
@@ -108,14 +115,14 @@ class Owner:
                 raise self._lose_by(error) from error
             except HBaseError as error:
                 self.failure = error
-                self.entitled_until = 0.0
+                self._entitled_until = 0.0
                 raise
             self._turn += 1
             self._extend(began)
             return size
 
     def _extend(self, began: float) -> None:
-        self.entitled_until = max(self.entitled_until, began + self._seconds)
+        self._entitled_until = max(self._entitled_until, began + self._seconds)
 
     async def _keep(self) -> None:
         """Look at the fence while nothing is committed, so that reads need not wait for it."""
@@ -144,7 +151,7 @@ class Owner:
         )
 
     def _lose_by(self, error: Fenced) -> Lost:
-        self.entitled_until = 0.0
+        self._entitled_until = 0.0
         self.failure = lost = Lost(f"{error}: this server has stopped serving")
         return lost
 
@@ -154,7 +161,37 @@ class Owner:
             self._keeping.cancel()
         if self.failure is None:
             await self.commit({self.group.lease: None})
-        self.entitled_until = 0.0
+        self._entitled_until = 0.0
+
+
+class SessionOwner(Owner):
+    """An owner by the grace of a session of ZooKeeper, which only one process has for the group.
+
+    Nobody takes the group before the session has ended, and `until` is the moment before which that
+    cannot be. So nobody waits for a lease in the table, and none stands there.
+    """
+
+    def __init__(
+        self, client: HBase, group: Group, name: bytes, until: Callable[[], float]
+    ) -> None:
+        super().__init__(client, group, name)
+        self._until = until
+        self._is_taken = False
+
+    @property
+    def entitled_until(self) -> float:
+        """As long as the session is sure to last, unless something has failed."""
+        return self._until() if self._is_taken and self.failure is None else 0.0
+
+    async def take(self) -> None:
+        """Become the owner: from now on whoever was it is refused."""
+        self._fence = await self._client.raise_fence(self.group, self._name)
+        self._turn = 0
+        self._is_taken = True
+
+    async def give_back(self) -> None:
+        """The end: nothing is committed or answered any more."""
+        self._is_taken = False
 
 
 def _nobody(failure: StoreUnavailable) -> None:

@@ -66,7 +66,7 @@ class ZooKeeper:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._client = KazooClient(
-            ",".join(address.hosts), timeout=SESSION_SECONDS, logger=_quiet_logger()
+            ",".join(address.hosts), timeout=SESSION_SECONDS, logger=quiet_logger()
         )
         self._is_started = False
 
@@ -145,7 +145,7 @@ def _server(name: pb.ServerName) -> Server:
     return Server(name.host_name, name.port)
 
 
-def _quiet_logger() -> logging.Logger:
+def quiet_logger() -> logging.Logger:
     """kazoo tells of every attempt to connect: who waits for an answer is told by an error."""
     logger = logging.getLogger("stratakv.kazoo")
     logger.setLevel(logging.CRITICAL)
