@@ -253,6 +253,9 @@ TIMEOUT_NOT_INTEGER = b"ERR timeout is not an integer or out of range"
 TIMEOUT_NEGATIVE = b"ERR timeout is negative"
 NO_MODULES = b"ERR StrataKV has no modules: none can be loaded"
 CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
+NO_GROUPS = b"ERR This node has no groups of slots in HBase"
+NOT_WITH_GROUPS = b"ERR not on a node with several groups of slots in HBase"
+NO_SUCH_GROUP = b"ERR There is no such group of slots"
 CROSS_SLOT = b"CROSSSLOT Keys in request don't hash to the same slot"
 SLOT_NOT_SERVED = b"CLUSTERDOWN Hash slot not served"
 CLUSTER_DOWN = b"CLUSTERDOWN The cluster is down"
@@ -465,6 +468,11 @@ def over_quota(name: bytes, what: str) -> CommandError:
 def namespace_exists(name: bytes) -> CommandError:
     """A namespace is called so already."""
     return CommandError(b"ERR the namespace '%b' exists already" % name)
+
+
+def unknown_node(name: bytes) -> CommandError:
+    """No node of the cluster has that id."""
+    return CommandError(b"ERR Unknown node %b" % name[:64])
 
 
 def no_such_namespace(name: bytes) -> CommandError:

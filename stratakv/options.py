@@ -417,6 +417,17 @@ class Options:
     cluster_allow_pubsubshard_when_down: bool = option(
         True, YES_NO, "serve shard channels even then", live=True
     )
+    hbase_groups: int = option(
+        1,
+        _number(1, 16384),
+        "with engine hbase: groups of slots in the table, for as long as it lives; several are "
+        "shared out between the nodes of a cluster",
+    )
+    cluster_node_timeout: int = option(
+        5000,
+        _number(1000, 60_000),
+        "milliseconds after which a node that is silent has lost its groups: the lease",
+    )
     databases: int = option(16, _number(1, 4096), "number of databases for SELECT")
     durability: str = option(
         "os",
@@ -816,8 +827,25 @@ def load(
         texts[name] = (text, f"from --{name}")
     for name, (text, source) in texts.items():
         setattr(options, name.replace("-", "_"), parse(name, text, source))
-    check_tier(options, {name: source for name, (_, source) in texts.items()})
+    sources = {name: source for name, (_, source) in texts.items()}
+    check_tier(options, sources)
+    _check_groups(options, sources)
     return options
+
+
+def _check_groups(options: Options, sources: Mapping[str, str]) -> None:
+    """Refuse what cannot be where keys are in several groups of slots."""
+    groups = options.hbase_groups
+    if groups == 1:
+        return
+    if options.engine != HBASE:
+        raise BadOption(
+            "hbase-groups", groups, "needs engine hbase", sources.get("hbase-groups", "")
+        )
+    for name in ("cache-url", "zset-store-url", "save"):
+        value = getattr(options, name.replace("-", "_"))
+        if value:
+            raise BadOption(name, value, "cannot be with hbase-groups", sources.get(name, ""))
 
 
 _TYPES: Final = {NAMES[type_].decode(): type_ for type_ in CHOICES}

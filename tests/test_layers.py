@@ -24,6 +24,7 @@ ROOMS = {
         "config",
         "replication",
         "scripting",
+        "groups",
         "run",
         "cluster",
         "observe",
@@ -52,7 +53,9 @@ MAY_START_THREADS = {
     "storage/threads.py",
     "storage/store.py",
     "storage/hbase/thread.py",  # its engine ends it
+    "storage/hbase/coordination.py",  # as that
     "storage/hbase/zookeeper.py",  # waits for the end of kazoo
+    "proxy/groups/ownership.py",  # they wait for HBase, and end with the groups
     "proxy/observe/metrics.py",  # its thread imports modules, and knows no engine
 }
 

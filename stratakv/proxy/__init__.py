@@ -10,6 +10,7 @@
     observe    what the server tells of itself
     cluster    which node has which slots
     run        from a request to its reply
+    groups     groups of slots that come and go
     scripting  Lua
     replication  masters and replicas
     config     CONFIG

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stratakv import errors, logs, service_manager
 from stratakv.cache_sizes import cache_sizes
@@ -31,6 +31,7 @@ from stratakv.proxy.clients.tracking import Tracking
 from stratakv.proxy.cluster.cluster import Cluster
 from stratakv.proxy.cluster.membership import Membership
 from stratakv.proxy.cluster.shared_code import SharedCode
+from stratakv.proxy.commands.whole_node import use_whole_node
 from stratakv.proxy.config.renames import rename_commands
 from stratakv.proxy.config.settings import Settings
 from stratakv.proxy.config.users import configured_lines, load_users
@@ -49,14 +50,20 @@ from stratakv.proxy.observe.memory import MemoryWatch
 from stratakv.proxy.observe.stats import Stats
 from stratakv.proxy.replication.replication import Replication
 from stratakv.proxy.run.dispatch import Dispatcher
+from stratakv.proxy.run.group_turns import GroupTurns
 from stratakv.proxy.run.invariants import Invariants
 from stratakv.proxy.run.leased_turns import LeasedTurns
 from stratakv.proxy.run.slices import Slices
+from stratakv.proxy.run.spaces import Space, SpacesTxns
 from stratakv.proxy.run.turns import Turns
 from stratakv.proxy.scripting.engine import Scripting
-from stratakv.storage.engines import open_store
+from stratakv.storage.engines import open_groups, open_store
 from stratakv.storage.leveldb.usage import DiskWatch
 from stratakv.storage.remote_store import RemoteStore
+from stratakv.storage.store import Store
+
+if TYPE_CHECKING:
+    from stratakv.proxy.groups.ownership import Ownership
 
 log = logging.getLogger("stratakv")
 
@@ -86,6 +93,8 @@ class Server:
         self.stats.watch_latency_from(options.latency_monitor_threshold)
         self.cache_sizes = cache_sizes(options)
         log.info("caches: %s", self.cache_sizes)
+        self.table = open_groups(options)
+        """The table whose groups of slots have the keys, on a node of several."""
         self.store = open_store(
             options,
             post=loop.call_soon_threadsafe,
@@ -108,14 +117,20 @@ class Server:
         self.keyspace.recollections.ranks.choose_limit(options.rank_directory_bytes)
         self.keyspace.recollections.ranks.choose_least(options.rank_directory_members)
         is_remote = isinstance(self.store, RemoteStore)
-        self.keyspace.measures = is_remote
+        self.keyspace.measures = is_remote or self.table is not None
         self.realms = Realms(self.keyspace)
-        make_turns = LeasedTurns if is_remote else Turns
-        self.turns = make_turns(loop, self.keyspace, self._store_failed)
+        self.turns: Turns
+        if self.table is not None:
+            self.realms.first.txns = SpacesTxns(self.keyspace)
+            self.turns = GroupTurns(loop, self.keyspace, self._store_failed)
+        else:
+            make_turns = LeasedTurns if is_remote else Turns
+            self.turns = make_turns(loop, self.keyspace, self._store_failed)
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
-        self.membership = Membership(self) if options.cluster_enabled else None
+        is_node = options.cluster_enabled or self.table is not None
+        self.membership = Membership(self) if is_node else None
         self.notifications = Notifications(self.keyspace, self.realms)
         self.notifications.choose(options.notify_keyspace_events)
         self.tracking = Tracking(self)
@@ -141,6 +156,7 @@ class Server:
         self.tenancy = Tenancy(self)
         if options.debug_invariants:
             Invariants(self).watch()
+        self.ownership = None if self.table is None else self._make_ownership()
         if isinstance(self.store, RemoteStore):
             self.keyspace.recollections.ranks.on_wanted = None  # a long way to read them all
             self.store.serve(self.slices.wait)
@@ -149,6 +165,8 @@ class Server:
         """Open the sockets; raises OSError with the address in its text."""
         await self.listeners.open()
         self.announce()
+        if self.ownership is not None:
+            await self.ownership.begin()
         self.settings.begin()
 
     def announce(self) -> None:
@@ -222,6 +240,37 @@ class Server:
         """What this node knows of the cluster, if it is one."""
         return None if self.membership is None else self.membership.cluster
 
+    def _make_ownership(self) -> "Ownership":
+        from stratakv.proxy.groups.ownership import Ownership, register  # needs kazoo
+
+        assert self.cluster is not None
+        use_whole_node()
+        return Ownership(self, self.cluster, register(self.options))
+
+    @property
+    def group_turns(self) -> GroupTurns:
+        """The turns of a node that has groups of a table."""
+        assert isinstance(self.turns, GroupTurns)
+        return self.turns
+
+    @property
+    def spaces(self) -> list[Space]:
+        """The groups of slots that are open here, on a node that has groups of a table."""
+        return [] if self.ownership is None else list(self.ownership.spaces.values())
+
+    @property
+    def keyspaces(self) -> list[Keyspace]:
+        """Those that have the keys of clients."""
+        if self.ownership is None:
+            return [self.keyspace]
+        return [space.keyspace for space in self.spaces]
+
+    @property
+    def library_store(self) -> Store:
+        """Where libraries of functions are: in a cluster with the keys of the first group."""
+        first = None if self.ownership is None else self.ownership.spaces.get(0)
+        return self.store if first is None else first.store
+
     @property
     def shared_code(self) -> SharedCode | None:
         """What the nodes know together, if it is one."""
@@ -263,6 +312,8 @@ class Server:
         """Change how commits are synced while running."""
         self.options.durability = mode
         self.store.choose_durability(mode)
+        if self.table is not None:
+            self.table.choose_durability(mode)
 
     # the end
 
@@ -276,6 +327,8 @@ class Server:
         await self.stopping.wait()
         service_manager.tell(service_manager.STOPPING)
         log.info("stopping: %d clients are served to the end", len(self.sessions))
+        if self.ownership is not None:
+            await self.ownership.leave()
         await self.drain()
         log.info("stopped: all is committed and the store is closed")
 
@@ -306,6 +359,8 @@ class Server:
         self.slices.stop()
         while self.turns.open or self.store.busy:
             await asyncio.sleep(0.001)
+        if self.ownership is not None:
+            await self.ownership.end()
         self.tier_control.close()
 
     def close(self) -> None:
@@ -313,6 +368,8 @@ class Server:
         self.keyspace.collect()
         try:
             self.store.close()
+            if self.table is not None:
+                self.table.close()
         finally:
             self.listeners.remove_socket_file()
 
@@ -360,7 +417,7 @@ def _keyspace_effects(keyspace: Keyspace) -> Effects:
     """What the keyspace, which knows no options, is told of them; Redis's limits come as text."""
 
     def change(**limits: Any) -> None:
-        keyspace.limits = replace(keyspace.limits, **limits)
+        keyspace.choose_limits(replace(keyspace.limits, **limits))
 
     def change_compact(name: str, text: str) -> None:
         change(compact={**keyspace.limits.compact, name: int(text)})

@@ -40,14 +40,14 @@ class Notifications:
         """Publish the events of these classes from now on (notify-keyspace-events)."""
         self._letters = letters
         self._published = letters - _CHANNELS if letters & _CHANNELS else frozenset()
-        self._keyspace.notifies = self._published | self._told
+        self._keyspace.choose_events(self._published | self._told)
 
     def tell_trackers(
         self, tell: Callable[[int, str, bytes], None] | None, kinds: frozenset[str]
     ) -> None:
         """Call `tell` with the database, name and key of each event of these classes; or nobody."""
         self._tell, self._told = tell, kinds if tell is not None else frozenset()
-        self._keyspace.notifies = self._published | self._told
+        self._keyspace.choose_events(self._published | self._told)
 
     def _happened(self, database: int, kind: str, event: str, key: bytes) -> None:
         if self._tell is not None and kind in self._told:

@@ -137,6 +137,8 @@ class Session:
 
     def select(self, index: int) -> None:
         """Use another database; within a unit of work, another Txn of the same unit."""
+        if self.needs_commit:
+            self.server.turns.leaves(self)
         self.txn = self.txns.at(index) if self.unit is None else self.unit.sibling(index)
 
     def enter(self, realm: Realm) -> None:

@@ -89,6 +89,10 @@ class Cluster:
         """Whether a group is ours."""
         return group in self._mine
 
+    def serves(self, group: int) -> bool:
+        """Whether a group is ours, and open."""
+        return group in self._mine and group not in self._held
+
     def has_slot(self, slot: int) -> bool:
         """Whether a slot is ours."""
         return self.topology.group_of(slot) in self._mine

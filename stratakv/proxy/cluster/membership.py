@@ -10,7 +10,7 @@ from stratakv.proxy.cluster.cluster import Cluster
 from stratakv.proxy.cluster.departures import Departures
 from stratakv.proxy.cluster.links import Links
 from stratakv.proxy.cluster.shared_code import SharedCode
-from stratakv.proxy.cluster.topology import Node, alone
+from stratakv.proxy.cluster.topology import Node, alone, index_of
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -32,10 +32,12 @@ class Membership:
         self.cluster = Cluster(
             server.options,
             myself,
-            alone(myself),
+            alone(myself, 1 if server.table is None else server.table.groups),
             Links(server, myself.id),
             server.dispatcher.pipelines.resume_soon,
         )
+        if server.table is not None:
+            self.cluster.database_of = index_of
         Departures(server, self.cluster)
         self.shared_code = SharedCode(server, self.cluster)
         server.dispatcher.join(self.cluster)

@@ -42,13 +42,17 @@ class SharedCode:
         return self.keeper == self._cluster.myself.id
 
     def _changed(self, before: Topology, after: Topology) -> None:
-        if self.is_keeper and before.groups[0].owner != self.keeper:
-            self._server.scripting.forget_libraries()  # they are in the rows of the group
-            self._links.tell_all(self._libraries())
+        if before.groups[0].owner != self.keeper and self._cluster.serves(0):
+            self.begin_keeping()
+
+    def begin_keeping(self) -> None:
+        """The first group is ours and open: the libraries are in its rows."""
+        self._server.scripting.forget_libraries()
+        self._links.tell_all(self._libraries())
 
     def _greet(self, link: Link) -> None:
         """A node can be reached, which may know nothing yet."""
-        if self.is_keeper:
+        if self._cluster.serves(0):
             self._links.tell(link.node, self._libraries())
         others = [id_ for id_ in self._cluster.topology.nodes if id_ != link.node]
         if min(others) == self._cluster.myself.id:

@@ -106,6 +106,11 @@ class Topology:
         return found
 
 
-def alone(node: Node) -> Topology:
+def index_of(group: int) -> int:
+    """The index of the database of a group, where there are several: that without is 0."""
+    return group + 1
+
+
+def alone(node: Node, groups: int = 1) -> Topology:
     """That of a node that has all slots."""
-    return Topology(1, {node.id: node}, (Group(node.id),))
+    return Topology(1, {node.id: node}, (Group(node.id),) * groups)

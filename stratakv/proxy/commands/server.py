@@ -146,6 +146,10 @@ def _flush(session: Session, databases: list[Database]) -> None:
     for database in databases:
         if database.live or database.dirty:
             keyspace.flush(database)
+    for space in session.server.spaces:
+        session.server.group_turns.use(session, space)
+        space.reclaimer.restart()
+        space.keyspace.flush(space.keyspace.databases[0])
     _tell(session)
     session.server.tracking.all_changed(session, session.txn.db.index)
 

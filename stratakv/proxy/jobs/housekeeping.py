@@ -106,6 +106,9 @@ class Housekeeper:
         self.reclaimer = Reclaimer(
             server.keyspace, is_locked=self._is_locked, executor=server.store.threads
         )
+        self.expired_elsewhere = 0
+        """Keys that were found due in groups of slots, which have reclaimers of their own."""
+        self.reclaimed_elsewhere = 0
         self.active_expire = True
         self.limits_tracking = True
         """Whether keys are forgotten that too many clients have copies of, without a command."""
@@ -214,8 +217,9 @@ class Housekeeper:
             )
             if self.is_follower and self.active_expire:
                 more = self.reclaimer.expiry.expire_own() or more
-            server.stats.expired_keys = self.reclaimer.expiry.expired_keys
-            server.stats.reclaimed_rows = self.reclaimer.reclaimed_rows
+            expired, reclaimed = self.reclaimer.expiry.expired_keys, self.reclaimer.reclaimed_rows
+            server.stats.expired_keys = expired + self.expired_elsewhere
+            server.stats.reclaimed_rows = reclaimed + self.reclaimed_elsewhere
             if not more:
                 self._log_reclaimed()
         return REST_SECONDS if more else self.reclaimer.idle_seconds(TICK_SECONDS)

@@ -166,7 +166,7 @@ class Saving:
     def _save(self) -> int:
         """Write the dump; says how many keys are in it."""
         server, target = self._server, self.path
-        lack = server.store.lacks_room()
+        lack = "keys are in groups of slots in HBase" if server.table else server.store.lacks_room()
         if lack:
             raise OSError(lack)
         self._in_thread(server.store.make_durable)

@@ -167,6 +167,19 @@ class ClientCollector(Collector):
         )
 
 
+GROUP_DOCS: Final = {
+    "groups_owned": "Groups of slots that are open here.",
+    "groups_moving": "Groups that are being taken or handed over.",
+    "takeovers": "Groups that were taken.",
+    "hand_overs": "Groups that were handed over.",
+    "losses": "Groups that were lost, or of which a commit has failed.",
+    "lease_seconds": "For how long it is sure that nobody else has them.",
+    "written_rows": "Rows put or deleted in the groups that are open.",
+    "commits": "Commits to the groups that are open.",
+    "commit_seconds": "Time that HBase took for them.",
+}
+
+
 class StoreCollector(Collector):
     """Reads, commits and the engine."""
 
@@ -205,6 +218,9 @@ class StoreCollector(Collector):
         yield gauge("store_refuses_writes", "1 while writes are refused.", refused)
         if isinstance(store, RemoteStore):
             yield from _of_remote(store)
+        if self._server.ownership is not None:
+            for name, value in self._server.ownership.fields().items():
+                yield gauge(f"cluster_{name}", GROUP_DOCS[name], value)
         yield from self._disk()
         yield from self._levels()
 

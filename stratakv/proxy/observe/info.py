@@ -322,10 +322,18 @@ def percentile(entry: Command, share: float) -> float:
 
 
 def _cluster(server: "Server") -> Fields:
-    return {"cluster_enabled": int(server.cluster is not None)}
+    fields: Fields = {"cluster_enabled": int(server.cluster is not None)}
+    if server.ownership is not None:
+        told = server.ownership.fields()
+        fields.update({f"cluster_{name}": value for name, value in told.items()})
+    return fields
 
 
 def _keyspace(server: "Server") -> Fields:
+    if server.spaces:
+        live = sum(space.keys for space in server.spaces)
+        expiring = sum(space.keyspace.databases[0].expiring for space in server.spaces)
+        return {"db0": f"keys={live},expires={expiring},avg_ttl=0"} if live else {}
     return databases_fields(server, server.keyspace.databases)
 
 

@@ -9,6 +9,8 @@
     quotas         what clients of a namespace may no longer write
     turns          one commit for all that happens between two polls
     leased_turns   the same over a store that may lose its rows
+    group_turns    the same over many groups of slots, each by itself
+    spaces         all that belongs to the keys of one group of slots
     slices         greenlets that work between the turns
     lock_waits     writers that wait for long commands
     long_commands  a command over a LongTxn

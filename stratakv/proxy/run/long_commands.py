@@ -83,7 +83,8 @@ class LongCommands:
                 lambda: server.scripting.kind_for(session),
                 server.options.busy_reply_threshold / 1000,
             )
-        self._turns.flush_now(lambda: self._dispatcher.slices.start(task.run))
+        keyspace = session.txn.keyspace
+        self._turns.flush_now(lambda: self._dispatcher.slices.start(task.run), keyspace)
 
     def end(self, task: "LongCommand") -> None:
         """A long command has ended: give its lock back and go on with its client."""
@@ -153,14 +154,18 @@ class LongCommand:
         started = perf_counter()
         txn = self.session.txn
         keyspace = txn.keyspace
-        work = LongWork(
-            self._slices,
-            self._dispatcher.guards,
-            keyspace,
-            txn.db,
-            author=self.session,
-            follows=txn.clock if txn.follows else None,
-        )
+        try:
+            work = LongWork(
+                self._slices,
+                self._dispatcher.guards,
+                keyspace,
+                txn.db,
+                author=self.session,
+                follows=txn.clock if txn.follows else None,
+            )
+        except Exception as failure:  # a store elsewhere gives no view of its rows just now
+            self._end_unbegun(failure)
+            return
         self.session.lock = self.lock
         try:
             self._answer(work)
@@ -181,6 +186,12 @@ class LongCommand:
             self._dispatcher.long_commands.end(self)
             if len(self.request) > MANY and self.blocked is None and not self.is_uncovered:
                 keyspace.leftovers.add(self.request)
+
+    def _end_unbegun(self, failure: Exception) -> None:
+        """There is nothing to work on."""
+        self.session.reply(self._dispatcher.running.failed(self.entry, failure))
+        self.session.server.turns.touch(self.session)
+        self._dispatcher.long_commands.end(self)
 
     def _show(self) -> None:
         """MONITOR: others than these were shown when they were admitted."""

@@ -36,7 +36,7 @@ FORESEEING_ROUNDS: Final = 20
 class Retry:
     """One command that waits for what it misses."""
 
-    __slots__ = ("_answers", "_dispatcher", "_entry", "_request", "_session", "_started")
+    __slots__ = ("_answers", "_dispatcher", "_entry", "_request", "_session", "_started", "_txn")
 
     def __init__(
         self, dispatcher: "Dispatcher", session: Session, entry: Command, request: "Request"
@@ -45,6 +45,7 @@ class Retry:
         self._session = session
         self._entry = entry
         self._request = request
+        self._txn = session.txn
         self._answers = CacheAnswers(session.txn.keyspace.tier.committed)
         self._started = perf_counter()
 
@@ -68,14 +69,20 @@ class Retry:
         session.server.turns.touch(session)
         if isinstance(failure, TooLong):
             self._set_aside(failure)
+        elif session.txn is not self._txn:  # its keys are on another node by now
+            self._begin_anew()
         elif failure is not None:
             self._end(self._dispatcher.running.failed(self._entry, failure))
         elif self._stands_in_the_way():
-            self._answers.close()
-            session.backlog.appendleft(self._request)
-            pipelines.resume(session)
+            self._begin_anew()
         else:
             self._run_again()
+
+    def _begin_anew(self) -> None:
+        """As if it came now."""
+        self._answers.close()
+        self._session.backlog.appendleft(self._request)
+        self._dispatcher.pipelines.resume(self._session)
 
     def _stands_in_the_way(self) -> bool:
         """Whether it would have to wait now, or be refused. Who only reads was admitted before."""

@@ -73,6 +73,9 @@ class Turns:
         if not self.open:
             self.begin()
 
+    def leaves(self, session: Session) -> None:
+        """The session goes on with another database than the one that it has."""
+
     def begin(self) -> None:
         """Start a turn: read the clock once, and end the turn after this round of events."""
         self.open = True
@@ -124,8 +127,11 @@ class Turns:
             assert marks == sorted(set(marks)), "turns 3: a reply is marked twice"
             assert not marks or marks[-1] < len(out), "turns 3: a mark is behind the output"
 
-    def flush_now(self, then: Callable[[], None]) -> None:
-        """Commit everything decided so far; `then` runs when it is in the engine."""
+    def flush_now(self, then: Callable[[], None], keyspace: Keyspace | None = None) -> None:
+        """Commit everything decided so far; `then` runs when it is in the engine.
+
+        In a cluster that of `keyspace` is enough, if one is given (group_turns.py).
+        """
         self._after_commit.append(then)
         if not self._underway:
             self._commit()

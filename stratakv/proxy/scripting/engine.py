@@ -204,7 +204,7 @@ class Scripting:
             known.libraries = Libraries()
             shared = self._server.shared_code
             if shared is None or shared.is_keeper or tenant:
-                for code in stored.every(self._server.store, tenant):
+                for code in stored.every(self._server.library_store, tenant):
                     known.libraries.add(self.read_library(None, code))
         return known.libraries
 

@@ -35,6 +35,8 @@ from stratakv.encodings.types.strings import strings
 from stratakv.slots import slot_of
 
 _LAST_H8: Final = (1 << 64) - 1
+GRAIN: Final = 1 << 14
+"""In a cluster cursors of SCAN have room for the number of a group in their lowest bits."""
 _RANDOM_TRIES: Final = 16
 _BREATH: Final = 64
 
@@ -197,7 +199,7 @@ def scan(
             found.append(key)
     if seen < amount:
         return 0, found
-    return (rows.hash_of_meta_row(ns, last) + 1) & _LAST_H8, found
+    return (_end_of_step(txn, last) + 1) & _LAST_H8, found
 
 
 def _rows_from(txn: Txn, cursor: int, amount: int, total: int) -> Iterator[tuple[bytes, bytes]]:
@@ -215,9 +217,15 @@ def _rows_from(txn: Txn, cursor: int, amount: int, total: int) -> Iterator[tuple
     for row, raw in txn.scan(rows.meta_rows_from(ns, cursor), end, limit=amount):
         yield row, raw
     if row:
-        h8 = rows.hash_of_meta_row(ns, row)
+        h8 = _end_of_step(txn, row)
         stop = rows.meta_rows_from(ns, h8 + 1) if h8 < _LAST_H8 else end
         yield from txn.scan(row + b"\0", stop)
+
+
+def _end_of_step(txn: Txn, row: bytes) -> int:
+    """The last h8 that a step of SCAN is to show all keys of, which ends with a row."""
+    h8 = rows.hash_of_meta_row(txn.db.ns, row)
+    return h8 | (GRAIN - 1) if txn.keyspace.is_clustered else h8
 
 
 def _is_shown(txn: Txn, meta: Meta, type_name: bytes | None) -> bool:
