@@ -4,7 +4,7 @@
     expiry           due keys and fields
     at_hand          steps over a store whose rows may be far away
     reencoding       a key at another encode-version
-    expiry_times     how long keys have to live on average
+    expiry_times     how long keys have to live, and how many are over soon
     inspect          the rows of a key, for people
     digest           a number that stands for all data
     check            whether everything agrees

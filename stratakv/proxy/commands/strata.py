@@ -9,6 +9,7 @@ from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.formats import CHOICES
 from stratakv.encodings.layout.globs import compile_glob, literal_prefix
 from stratakv.encodings.upkeep import inspect
+from stratakv.encodings.upkeep.expiry_times import forecast
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import integer
 from stratakv.proxy.clients.session import Session
@@ -22,6 +23,9 @@ command, container = _GROUP.command, _GROUP.container
 
 HOT_KEYS = 20
 MOST_HOT_KEYS = 1000
+FORECASTS = (60, 600, 3600, 86400)
+MOST_FORECASTS = 100
+MOST_SECONDS = 10**9
 
 container("STRATA", since="7.0.0")
 
@@ -113,6 +117,15 @@ def strata_hotkeys(session: Session, *arguments: bytes) -> Reply:
         b"requests": hot.requests,
         b"keys": [list(one) for one in hot.most_used(count)],
     }
+
+
+@command("STRATA EXPIRING [seconds ...]", "readonly", since="7.0.0", keys=(0, 0, 0))
+def strata_expiring(txn: Txn, _word: bytes, *arguments: bytes) -> Reply:
+    """Count the keys that expire within so many seconds: seconds, keys, and 1 if these are all."""
+    within = [integer(one) for one in arguments] or FORECASTS
+    if len(within) > MOST_FORECASTS or not all(0 < one <= MOST_SECONDS for one in within):
+        raise CommandError(errors.OUT_OF_RANGE)
+    return [[one.seconds, one.keys, int(one.is_all)] for one in forecast(txn, within)]
 
 
 @command("STRATA ADOPT", "admin noscript", since="7.0.0")
