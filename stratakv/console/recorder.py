@@ -17,6 +17,7 @@ import aiohttp
 
 from stratakv.console import samples
 from stratakv.console.client import Client
+from stratakv.console.forecasts import Forecast
 from stratakv.console.peer import parse_info
 from stratakv.console.replies import Away, Failure, Refused
 from stratakv.console.samples import Look, Values
@@ -69,6 +70,7 @@ class Recorder:
         self._metrics_url = metrics_url
         self._http: aiohttp.ClientSession | None = None
         self._families: dict[str, str] = {}
+        self.forecast = Forecast()
         self.last: Look | None = None
         self._problem = ""
         self._asked = 0.0
@@ -139,6 +141,8 @@ class Recorder:
             look.latency = samples.latencies(latency)
         if "stratakv_version" in look.info:
             await self._read_metrics(client, look)
+            await self.forecast.renew(client, look.info, look.when)
+            look.soon = dict(self.forecast.keys)
         return look
 
     async def _read_metrics(self, client: Client, look: Look) -> None:

@@ -71,6 +71,8 @@ class Look:
     levels: dict[str, Values] = field(default_factory=dict)
     """What LevelDB tells of each level."""
     tier: Values = field(default_factory=dict)
+    soon: Values = field(default_factory=dict)
+    """How many keys expire soon, by series."""
 
 
 def values(now: Look, before: Look | None) -> Values:
@@ -81,7 +83,7 @@ def values(now: Look, before: Look | None) -> Values:
         if (number := _number(now, key)) is not None
     }
     found["keys"], found["expiring"] = _keys(now.info)
-    found |= _replication(now)
+    found |= now.soon | _replication(now)
     if now.info.get("tier_breaker") in BREAKER:
         found["tier.breaker"] = BREAKER[now.info["tier_breaker"]]
     if before is None or now.when <= before.when:

@@ -16,14 +16,15 @@ from typing import Final
 import pytest
 import redis
 
+from stratakv.console import forecasts, samples
 from stratakv.console import recorder as recorders
-from stratakv.console import samples
 from stratakv.console.client import Client, Login
 from stratakv.console.pages.overview import CHARTS
 from stratakv.console.recorder import Recorder
 from stratakv.console.samples import Look
 from stratakv.storage.cache.address import parse_address
 from tests.console.running import Server, run, url_of
+from tests.harness.servers import StrataServer
 from tests.harness.waiting import HANG_S
 
 Told = Callable[[Recorder], bool]
@@ -149,3 +150,44 @@ def test_each_series_has_a_colour_of_its_own_in_light_and_dark() -> None:
         for one, other in itertools.combinations(colours, 2):
             assert math.dist(lab(one), lab(other)) > 0.07, (one, other)
     assert set(re.findall(r"\.c(\d+) \{ color: var\(--s\1\)", CSS)) >= set(map(str, range(most)))
+
+
+def test_what_expires_soon_is_foretold(
+    server: Server, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all databases, by StrataKV; a Redis cannot tell."""
+    monkeypatch.setattr(recorders, "INTERVAL", 0.01)
+    monkeypatch.setattr(forecasts, "EVERY_SECONDS", 0.01)
+    for db in (0, 5):
+        run(client, "SELECT", db)
+        for number in range(10):
+            client.set(f"soon:{number}", "x", ex=50)
+            client.set(f"later:{number}", "x", ex=3000)
+        client.set("stays", "x")
+    run(client, "SELECT", 0)
+    told = (
+        {"expiring.minute": 20.0, "expiring.hour": 40.0} if isinstance(server, StrataServer) else {}
+    )
+
+    async def body(recorder: Recorder) -> None:
+        await until(recorder, lambda one: len(one.rings["10m"].points) > 3)
+        found = recorder.rings["10m"].points[-1][1]
+        assert {name: found[name] for name in forecasts.WITHIN if name in found} == told
+
+    recorded([login(server, "admin")], body)
+
+
+def test_who_may_not_ask_what_expires_still_sees_the_rest(
+    server: Server, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorders, "INTERVAL", 0.01)
+    client.set("soon", "x", ex=50)
+    run(client, "ACL", "SETUSER", "teller", "on", ">secret", "+ping", "+info", "+select")
+
+    async def body(recorder: Recorder) -> None:
+        await until(recorder, lambda one: len(one.rings["10m"].points) > 3)
+        found = recorder.rings["10m"].points[-1][1]
+        assert "expiring.minute" not in found
+        assert found["expiring"] == 1
+
+    recorded([login(server, "teller")], body)

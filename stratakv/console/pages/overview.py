@@ -110,6 +110,14 @@ CHARTS: Final = (
     Chart("Look-ups", "rate", (("hits", "found"), ("misses", "not there"))),
     Chart("Keys gone a second", "rate", (("expired", "expired"), ("evicted", "evicted"))),
     Chart(
+        "Keys that expire soon",
+        "count",
+        (("expiring.minute", "within a minute"), ("expiring.hour", "within an hour")),
+        strata_only=True,
+        hint="Counted twice a minute, up to 100,000 of a database.",
+        is_optional=True,
+    ),
+    Chart(
         "Cache tier",
         "rate",
         (("tier.hits", "hits"), ("tier.misses", "misses"), ("tier.errors", "errors")),
@@ -240,11 +248,13 @@ def _tiles(recorder: Recorder, is_strata: bool) -> list[dict[str, Any]]:
         ),
     ]
     if is_strata:
-        found += _strata_tiles(info, seen)
+        found += _strata_tiles(recorder, info, seen)
     return found + _replication_tiles(info)
 
 
-def _strata_tiles(info: dict[str, str], seen: dict[str, float]) -> list[dict[str, Any]]:
+def _strata_tiles(
+    recorder: Recorder, info: dict[str, str], seen: dict[str, float]
+) -> list[dict[str, Any]]:
     refusal = info.get("store_refusal", "")
     takes = info.get("store_accepts_writes", "1") == "1"
     found = [
@@ -259,6 +269,15 @@ def _strata_tiles(info: dict[str, str], seen: dict[str, float]) -> list[dict[str
         ),
         _tile("Backlog", f"{seen.get('gc.backlog', 0):,.0f}", "keys to reclaim"),
     ]
+    if "expiring.minute" in seen:
+        more = "+" if recorder.forecast.is_cut else ""
+        found.append(
+            _tile(
+                "Expiring soon",
+                f"{seen['expiring.minute']:,.0f}",
+                f"in a minute, {seen['expiring.hour']:,.0f}{more} in an hour",
+            )
+        )
     if int(info.get("store_damaged_places", 0) or 0):
         found.append(
             _tile("Damage", info["store_damaged_places"], "places cannot be read", bad=True)
