@@ -2,6 +2,7 @@
 
     access      log in and out, light and dark
     overview    the charts
+    tiles       what is so now, above them
     keys        the keys of a database
     key         a key and its value
     key_facts   what is known of a key, around each of its views

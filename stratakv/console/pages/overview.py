@@ -1,14 +1,15 @@
 """The charts: what the server does now, and did for minutes and hours."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
 from stratakv.console import forms
 from stratakv.console.frame import CONSOLE, address, card, page, session_of
 from stratakv.console.markup import Markup, Node, el
-from stratakv.console.recorder import RANGES, Recorder
+from stratakv.console.pages.tiles import tiles
+from stratakv.console.recorder import RANGES
 from stratakv.console.replies import Refused
 from stratakv.console.samples import FAMILIES, Look
 
@@ -219,111 +220,10 @@ async def data(request: web.Request) -> web.Response:
         {
             **columns,
             "problem": recorder.problem,
-            "tiles": _tiles(recorder, session.peer.is_strata),
+            "tiles": tiles(recorder, session.peer.is_strata),
             "levels": str(_levels(recorder.last)),
         }
     )
-
-
-def _tiles(recorder: Recorder, is_strata: bool) -> list[dict[str, Any]]:
-    """What is so now, in words and numbers; `bad` is what somebody should look at."""
-    look = recorder.last
-    points = recorder.rings["10m"].points
-    if look is None or not points:
-        return []
-    info, seen = look.info, points[-1][1]
-    found = [
-        _tile("Operations", f"{seen.get('ops', 0):,.0f}", "a second"),
-        _tile(
-            "Keys", f"{seen.get('keys', 0):,.0f}", f"{seen.get('expiring', 0):,.0f} with an expiry"
-        ),
-        _tile(
-            "Clients", f"{seen.get('clients', 0):,.0f}", f"{seen.get('blocked', 0):,.0f} blocked"
-        ),
-        _tile("Memory", forms.size(seen.get("memory", 0)), _bounds(info)),
-        _tile(
-            "Up",
-            forms.duration(float(info.get("uptime_in_seconds", 0))),
-            f"role {info.get('role', '?')}",
-        ),
-    ]
-    if is_strata:
-        found += _strata_tiles(recorder, info, seen)
-    return found + _replication_tiles(info)
-
-
-def _strata_tiles(
-    recorder: Recorder, info: dict[str, str], seen: dict[str, float]
-) -> list[dict[str, Any]]:
-    refusal = info.get("store_refusal", "")
-    takes = info.get("store_accepts_writes", "1") == "1"
-    found = [
-        _tile(
-            "Disk", forms.size(seen.get("disk", 0)), f"{forms.size(seen.get('disk.free', 0))} free"
-        ),
-        _tile(
-            "Writes",
-            "taken" if takes else "refused",
-            refusal or f"pressure {seen.get('pressure', 0):.0f} %",
-            bad=not takes,
-        ),
-        _tile("Backlog", f"{seen.get('gc.backlog', 0):,.0f}", "keys to reclaim"),
-    ]
-    if "expiring.minute" in seen:
-        more = "+" if recorder.forecast.is_cut else ""
-        found.append(
-            _tile(
-                "Expiring soon",
-                f"{seen['expiring.minute']:,.0f}",
-                f"in a minute, {seen['expiring.hour']:,.0f}{more} in an hour",
-            )
-        )
-    if int(info.get("store_damaged_places", 0) or 0):
-        found.append(
-            _tile("Damage", info["store_damaged_places"], "places cannot be read", bad=True)
-        )
-    if info.get("cache_tier", "none") != "none":
-        state = info.get("tier_breaker", "?")
-        found.append(
-            _tile("Cache tier", info["cache_tier"], f"breaker {state}", bad=state == "open")
-        )
-    return found
-
-
-def _replication_tiles(info: dict[str, str]) -> list[dict[str, Any]]:
-    found = []
-    if int(info.get("connected_slaves", 0) or 0):
-        found.append(
-            _tile(
-                "Replicas",
-                info["connected_slaves"],
-                f"offset {info.get('master_repl_offset', '?')}",
-            )
-        )
-    if "master_link_status" in info:
-        up = info["master_link_status"] == "up"
-        age = info.get("master_last_io_seconds_ago", "?")
-        found.append(
-            _tile(
-                "Master",
-                info.get("master_host", "?"),
-                f"link {info['master_link_status']}, heard {age} s ago",
-                bad=not up,
-            )
-        )
-    return found
-
-
-def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, Any]:
-    return {"name": name, "value": value, "more": more, "bad": bad}
-
-
-def _bounds(info: dict[str, str]) -> str:
-    limit = int(info.get("maxmemory", 0) or 0)
-    caches = int(info.get("meta_cache_limit_bytes", 0)) + int(info.get("row_cache_limit_bytes", 0))
-    if caches:
-        return f"caches up to {forms.size(caches)}"
-    return f"of {forms.size(limit)}" if limit else "no limit"
 
 
 def _levels(look: Look | None) -> Node:
