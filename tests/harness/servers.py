@@ -17,6 +17,7 @@ from typing import Self
 from weakref import WeakSet
 
 from tests.harness.waiting import HANG_S, wait_until
+from tests.harness.watchdog import mind
 from tests.harness.wire import WireClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,6 +147,7 @@ class Process:
                 cwd=ROOT,
                 env=env,
             )
+        mind(self.process.pid)
         _started.add(self)
 
     def _fail(self, what: str) -> StartError:

@@ -20,6 +20,7 @@ from redis.sentinel import MasterNotFoundError, Sentinel
 
 from tests.harness.servers import StrataServer, free_port
 from tests.harness.waiting import wait_until
+from tests.harness.watchdog import mind
 from tests.replication.fleet import contents, follow, info
 
 pytestmark = [
@@ -104,6 +105,7 @@ class Fleet:
         file.write_text(CONFIG.format(port=port, dir=home, master=self.servers[0].port))
         with (home / "log").open("wb") as log:
             process = subprocess.Popen(["redis-sentinel", str(file)], stdout=log, stderr=log)
+        mind(process.pid)
         return process, port
 
     def _is_watched(self) -> bool:
