@@ -47,6 +47,15 @@ PAGES: Final = (
     ("/prompt", "Prompt", "M5 7l5 5-5 5M12 18h7"),
 )
 """Each page with the lines of its sign."""
+NEEDS: Final = {
+    "/": ("INFO",),
+    "/slow": ("SLOWLOG", "GET"),
+    "/clients": ("CLIENT", "LIST"),
+    "/settings": ("CONFIG", "GET", "*"),
+}
+"""Pages that show nothing to who may not run a command."""
+SERVERS_OWN: Final = ("/settings",)
+"""Pages that are not for users of a namespace, who cannot ask what they may."""
 NEXT_THEME: Final = {"": "dark", "dark": "light", "light": ""}
 THEMES: Final = {"": "as the system", "dark": "dark", "light": "light"}
 
@@ -109,6 +118,7 @@ def _bar(request: web.Request, session: Session) -> Markup:
             aria_current="page" if _is_at(here, place) else None,
         )
         for place, name, path in PAGES
+        if place not in session.left_out
     ]
     brand = el(
         "a",

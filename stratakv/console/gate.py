@@ -101,9 +101,7 @@ async def show_problems(request: web.Request, handler: Handler) -> web.StreamRes
 def _problem(request: web.Request, status: int, title: str, text: str) -> web.Response:
     if request.path.startswith("/api/"):
         return web.json_response({"problem": text, "title": title}, status=status)
-    shown = el(
-        "section", el("h2", title), el("p", el("code", text)), class_="card problem", role="alert"
-    )
+    shown = el("section", el("p", el("code", text)), class_="card problem", role="alert")
     if status == 503:
         again = el("a", "Try again", href=str(request.rel_url), class_="button")
         shown = el("div", shown, again, data_retry="3")

@@ -6,9 +6,13 @@ be refused anyway. Who may not ask is shown everything, and refused by the serve
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from stratakv.console.client import Client
 from stratakv.console.replies import Failure, Refused, Word
+
+NAMESPACE: Final = "namespace"
+"""The section of INFO that users have who are bound to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,11 @@ class Peer:
 
     user: str
     is_strata: bool
+    """Whether it is a StrataKV, and tells the user of itself: not of a namespace alone."""
     version: str
     """What the page calls it."""
+    namespace: str = ""
+    """To which the user is bound, if to any."""
 
     async def allows(self, client: Client, *commands: Sequence[Word]) -> list[bool]:
         """Whether the user may run each of some commands, as far as the server tells."""
@@ -30,8 +37,8 @@ class Peer:
 
 async def meet(client: Client, user: str) -> Peer:
     """Who the server is; raises `Refused` if it lets nobody in without a password."""
-    replies = await client.pipeline([("PING",), ("INFO", "server"), ("ACL", "WHOAMI")])
-    ping, info, name = replies
+    asked = [("PING",), ("INFO", "server"), ("INFO", NAMESPACE), ("ACL", "WHOAMI")]
+    ping, info, bound, name = await client.pipeline(asked)
     if isinstance(ping, Failure) and not str(ping).startswith("NOPERM"):
         raise Refused(str(ping))
     if isinstance(name, bytes):
@@ -42,7 +49,14 @@ async def meet(client: Client, user: str) -> Peer:
         version = f"StrataKV {facts.get('stratakv_version', '')}".strip()
     else:
         version = f"Redis {facts.get('redis_version', '')}".strip()
+    if namespace := namespace_of(bound):
+        return Peer(user, False, f"{version}, namespace {namespace}", namespace)
     return Peer(user or "default", is_strata, version)
+
+
+def namespace_of(info: Any) -> str:
+    """The namespace that a reply to INFO tells of alone; empty if it tells of the server."""
+    return parse_info(info).get("namespace", "") if isinstance(info, bytes) else ""
 
 
 async def _has_strata(client: Client) -> bool:

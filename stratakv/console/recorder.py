@@ -1,7 +1,8 @@
 """What the charts show: samples of ten minutes, two hours and a day, in memory.
 
 Samples are taken as the user of `--url`, if it names one, or else as somebody who is logged in and
-may read INFO. Who may not read it is not shown what others have recorded.
+may read INFO. Who may not read it, or is told of a namespace alone, is not shown what others have
+recorded.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ import aiohttp
 from stratakv.console import samples
 from stratakv.console.client import Client
 from stratakv.console.forecasts import Forecast
-from stratakv.console.peer import parse_info
+from stratakv.console.peer import namespace_of, parse_info
 from stratakv.console.replies import Away, Failure, Refused
 from stratakv.console.samples import Look, Values
 
@@ -131,6 +132,8 @@ class Recorder:
         info, latency = await client.pipeline([("INFO", "everything"), ("LATENCY", "HISTOGRAM")])
         if isinstance(info, Failure):
             raise Refused(str(info))
+        if namespace := namespace_of(info):
+            raise Refused(f"it is bound to the namespace {namespace}, and told of that alone")
         look = Look(time.time(), parse_info(info))
         if not self._families:
             commands = (await client.pipeline([("COMMAND",)]))[0]
@@ -151,8 +154,10 @@ class Recorder:
         url = self._metrics_url or await self._find_metrics(client)
         if not url:
             return
+        # The page has the certificate of the server, whose authority `--url` may name.
+        trust = client.address.tls_context() or True
         try:
-            async with self._http.get(url, allow_redirects=False) as answer:
+            async with self._http.get(url, allow_redirects=False, ssl=trust) as answer:
                 body = await answer.content.read(METRICS_BYTES)
                 while not answer.content.at_eof() and len(body) < METRICS_BYTES:
                     body += await answer.content.read(METRICS_BYTES - len(body))

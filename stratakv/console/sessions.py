@@ -42,6 +42,8 @@ class Session:
     name: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     """What each form carries, to show that it is one of ours."""
+    left_out: frozenset[str] = frozenset()
+    """Pages that would show nothing to the user, as the rights were at the log-in."""
     theme: str = ""
     notes: list[tuple[str, str]] = field(default_factory=list)
     """What the next page says of what was done: a kind and a text."""
@@ -124,13 +126,17 @@ class Tries:
             failures.popleft()
         return TRY_SECONDS - (now - failures[0]) if len(failures) >= TRIES else 0.0
 
-    def fail(self, address: str) -> None:
-        """A wrong password came from there."""
+    def begin(self, address: str) -> None:
+        """Somebody there tries: it counts as a failure until it is taken back.
+
+        So that who tries many at the same time has no more than who tries one after the other.
+        """
         self._failures.setdefault(address, deque(maxlen=TRIES)).append(self._clock())
         self._failures.move_to_end(address)
         while len(self._failures) > ADDRESSES:
             self._failures.popitem(last=False)
 
-    def forget(self, address: str) -> None:
-        """A right one."""
-        self._failures.pop(address, None)
+    def take_back(self, address: str) -> None:
+        """It was none. Failures before it stay: a right password does not make others cheaper."""
+        if failures := self._failures.get(address):
+            failures.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,15 +57,16 @@ class ConsoleProcess(Process):
             raise self._fail("the console ended before it was ready")
         return ""
 
-    def visitor(self) -> Visitor:
-        return Visitor(self.port)
+    def visitor(self, context: ssl.SSLContext | None = None) -> Visitor:
+        return Visitor(self.port, context)
 
 
 class Visitor:
-    """A browser without scripts: keeps the cookie and sends the token."""
+    """A browser without scripts: keeps the cookie and sends the token. `context` is for HTTPS."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
         self.port = port
+        self._context = context
         self.host = f"127.0.0.1:{port}"
         self.cookie = ""
         self.token = ""
@@ -79,7 +81,8 @@ class Visitor:
     ) -> Page:
         """Send a form as its page would, with the token of the session."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        mine = {"Origin": f"http://{self.host}", **kind, **(headers or {})}
+        scheme = "https" if self._context else "http"
+        mine = {"Origin": f"{scheme}://{self.host}", **kind, **(headers or {})}
         return self.send("POST", path, urlencode({"token": self.token, **fields}), mine)
 
     def follow(self, path: str, fields: Mapping[str, str]) -> Page:
@@ -97,7 +100,7 @@ class Visitor:
         return page
 
     def send(self, method: str, path: str, body: str | None, headers: Mapping[str, str]) -> Page:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
+        connection = self._connect()
         try:
             given = {"Host": self.host, **({"Cookie": self.cookie} if self.cookie else {})}
             connection.request(method, path, body, {**given, **headers})
@@ -105,6 +108,13 @@ class Visitor:
             return Page(answer.status, answer.headers, answer.read().decode())
         finally:
             connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_S)
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=HANG_S, context=self._context
+        )
 
 
 def run(client: Any, *words: str | int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,31 @@ def test_guessing_passwords_has_to_wait(server: Server, tmp_path: Path) -> None:
         console.stop()
 
 
+def test_guessing_many_at_once_is_no_faster(server: Server, tmp_path: Path) -> None:
+    console = ConsoleProcess(tmp_path / "console", url_of(server)).start()
+    try:
+        guesses = [f"guess {n}" for n in range(30)]
+        with ThreadPoolExecutor(len(guesses)) as pool:
+            tried = pool.map(lambda one: console.visitor().log_in("admin", one).status, guesses)
+            codes = sorted(tried)
+        assert codes == [403] * 5 + [429] * 25
+    finally:
+        console.stop()
+
+
+def test_a_right_password_makes_guesses_no_cheaper(server: Server, tmp_path: Path) -> None:
+    """Whoever has a user of their own does not begin anew with each log-in."""
+    console = ConsoleProcess(tmp_path / "console", url_of(server)).start()
+    try:
+        visitor = console.visitor()
+        codes = [visitor.log_in("admin", f"guess {n}").status for n in range(4)]
+        codes += [visitor.log_in("reader", "secret").status for _ in range(3)]
+        codes += [visitor.log_in("admin", f"guess {n}").status for n in range(2)]
+        assert codes == [403] * 4 + [303] * 3 + [403, 429]
+    finally:
+        console.stop()
+
+
 def test_a_user_sees_what_the_user_may(console: ConsoleProcess) -> None:
     visitor = console.visitor()
     assert visitor.log_in("shop", "secret").status == 303
@@ -87,6 +113,16 @@ def test_a_user_sees_what_the_user_may(console: ConsoleProcess) -> None:
     page = visitor.get("/key", key="other:1")
     assert page.status == 403
     assert "You may not do this" in page.text
+
+
+def test_pages_that_show_nothing_to_a_user_are_left_out(console: ConsoleProcess) -> None:
+    limited, everything = console.visitor(), console.visitor()
+    assert limited.log_in("shop", "secret").headers["Location"] == "/keys"  # not to the overview
+    assert everything.log_in("admin", "secret").headers["Location"] == "/"
+    needed = {'href="/settings"', 'href="/clients"', 'href="/slow"', ">Overview<"}
+    assert {one for one in needed if one in everything.get("/keys").body} == needed
+    assert not any(one in limited.get("/keys").body for one in needed)
+    assert 'href="/large"' in limited.get("/keys").body
 
 
 def test_the_address_may_come_from_the_environment_and_is_not_shown(

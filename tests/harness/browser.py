@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +14,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from tests.harness.servers import free_port
 from tests.harness.waiting import HANG_S, wait_until
+from tests.harness.watchdog import mind
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's name for an element's id
 _FLAGS = [
@@ -36,11 +38,18 @@ def missing() -> str | None:
 
 
 class Browser:
-    """One window of a fresh profile under `home`. Use as a context manager."""
+    """One window of a fresh profile under `home`. Use as a context manager.
 
-    def __init__(self, home: Path, width: int = 1280, height: int = 900) -> None:
+    A certificate with the key `trusted_key` (SHA-256, base64) is taken, whoever has signed it.
+    """
+
+    def __init__(
+        self, home: Path, width: int = 1280, height: int = 900, trusted_key: str = ""
+    ) -> None:
         self._home = home
         self._flags = [*_FLAGS, f"--user-data-dir={home}", f"--window-size={width},{height}"]
+        if trusted_key:
+            self._flags.append(f"--ignore-certificate-errors-spki-list={trusted_key}")
         # Never by way of a proxy: chromedriver is on this machine.
         self._http = build_opener(ProxyHandler({}))
         self._base = ""
@@ -121,6 +130,7 @@ class Browser:
         self._driver = subprocess.Popen(
             ["chromedriver", f"--port={port}"], stdout=self._log, stderr=subprocess.STDOUT
         )
+        mind(self._driver.pid, signal.SIGTERM)  # it takes the browser with it
         return port
 
     def _stop_driver(self) -> None:

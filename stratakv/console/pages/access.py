@@ -70,19 +70,21 @@ async def log_in(request: web.Request) -> web.StreamResponse:
         answer = _form(request, after, text, 429)
         answer.headers["Retry-After"] = str(math.ceil(wait))
         return answer
+    console.tries.begin(peer_address)
     login = Login(str(form.get("user", "")), str(form.get("password", "")))
     try:
         await _refuse_open_server(request)
-        client, peer = await _enter(request, login)
+        client, peer, left_out = await _enter(request, login)
     except Away as problem:
+        console.tries.take_back(peer_address)
         return _form(request, after, f"The server is away: {problem}", 503)
     except Refused as refusal:
-        console.tries.fail(peer_address)
         return _form(request, after, f"The server refused: {refusal}", 403)
-    console.tries.forget(peer_address)
+    console.tries.take_back(peer_address)
     prompt = Client(console.settings.server, login, PROMPT_SECONDS)
     session = console.sessions.add(client, prompt, peer)
-    answer = web.HTTPSeeOther(after)
+    session.left_out = left_out
+    answer = web.HTTPSeeOther("/keys" if after in left_out else after)
     answer.set_cookie(
         COOKIE,
         session.name,
@@ -99,13 +101,23 @@ async def _refuse_open_server(request: web.Request) -> None:
         raise Refused("it asks for no password, so this console lets nobody in from elsewhere")
 
 
-async def _enter(request: web.Request, login: Login) -> tuple[Client, Peer]:
+async def _enter(request: web.Request, login: Login) -> tuple[Client, Peer, frozenset[str]]:
     client = Client(request.app[CONSOLE].settings.server, login)
     try:
-        return client, await meet(client, login.user)
+        peer = await meet(client, login.user)
+        left_out = await _left_out(client, peer)
+        return client, peer, left_out
     except BaseException:
         client.close()
         raise
+
+
+async def _left_out(client: Client, peer: Peer) -> frozenset[str]:
+    """The pages that would show the user nothing."""
+    if peer.namespace:
+        return frozenset(frame.SERVERS_OWN)
+    allowed = await peer.allows(client, *frame.NEEDS.values())
+    return frozenset(place for place, may in zip(frame.NEEDS, allowed, strict=True) if not may)
 
 
 async def log_out(request: web.Request) -> web.StreamResponse:

@@ -1,17 +1,18 @@
 """The charts: what the server does now, and did for minutes and hours."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
 from stratakv.console import forms
 from stratakv.console.frame import CONSOLE, address, card, page, session_of
 from stratakv.console.markup import Markup, Node, el
-from stratakv.console.pages.tiles import tiles
+from stratakv.console.pages.tiles import tiles, tiles_of_namespace
+from stratakv.console.peer import NAMESPACE, namespace_of, parse_info
 from stratakv.console.recorder import RANGES
-from stratakv.console.replies import Refused
 from stratakv.console.samples import FAMILIES, Look
+from stratakv.console.sessions import Session
 
 RANGE_NAMES: Final = {"10m": "10 minutes", "2h": "2 hours", "1d": "1 day"}
 
@@ -99,14 +100,15 @@ CHARTS: Final = (
         "count",
         (("gc.backlog", "gc backlog"), ("gc.rows", "rows a second")),
         strata_only=True,
-        hint="Dead incarnations of keys whose rows are still to be deleted.",
+        hint="Deleted collections whose rows are still to be removed (stratakv_gc_backlog).",
     ),
     Chart(
         "Stalls and pressure",
         "count",
         (("stalls", "stalls a second"), ("pressure", "pressure, %")),
         strata_only=True,
-        hint="At a pressure of 100 % the engine holds up writers.",
+        hint="A stall is a commit that LevelDB held up, being behind with compaction"
+        " (stratakv_store_stalls_total); at a pressure of 100 % it holds up all.",
     ),
     Chart("Look-ups", "rate", (("hits", "found"), ("misses", "not there"))),
     Chart("Keys gone a second", "rate", (("expired", "expired"), ("evicted", "evicted"))),
@@ -153,7 +155,8 @@ async def show(request: web.Request) -> web.Response:
     session, chosen = session_of(request), request.query.get("range", "10m")
     if chosen not in RANGES:
         raise ValueError(f"range: one of {', '.join(RANGES)}")
-    await session.client.call("INFO", "server")  # who may not read it sees that here
+    if namespace_of(await _told_of_namespace(session)):
+        return _of_namespace(request)
     ranges = el(
         "nav",
         [
@@ -177,6 +180,24 @@ async def show(request: web.Request) -> web.Response:
         ranges,
         el("div", charts, class_="charts", id="charts", data_range=chosen),
         el("div", id="levels"),
+    )
+
+
+async def _told_of_namespace(session: Session) -> Any:
+    """Raises `Refused` for who may not read INFO."""
+    return await session.client.call("INFO", NAMESPACE)
+
+
+def _of_namespace(request: web.Request) -> web.Response:
+    """The same for a user who is told of a namespace alone: there is nothing to draw."""
+    return page(
+        request,
+        "Overview",
+        el("p", class_="note bad", id="problem", role="alert", hidden=True),
+        el("div", id="tiles", class_="tiles"),
+        el("div", id="charts", data_range="10m"),
+        el("div", id="levels"),
+        el("p", "Charts are for users who may be told of the server as a whole.", class_="hint"),
     )
 
 
@@ -205,9 +226,12 @@ async def data(request: web.Request) -> web.Response:
     """The samples of a range, those after a time, and how the server is now."""
     session, recorder = session_of(request), request.app[CONSOLE].recorder
     chosen, after = request.query.get("range", "10m"), request.query.get("after", "0")
-    (reply,) = await session.client.pipeline([("INFO", "server")])
-    if not isinstance(reply, bytes):
-        raise Refused(str(reply))
+    if namespace_of(await _told_of_namespace(session)):
+        # What is recorded is the whole server's.
+        mine = tiles_of_namespace(parse_info(await session.client.call("INFO")))
+        return web.json_response(
+            {"t": [], "series": {}, "problem": "", "tiles": mine, "levels": ""}
+        )
     (may_time,) = await session.peer.allows(session.client, ("LATENCY", "HISTOGRAM"))
     if chosen not in RANGES:
         raise ValueError(f"range: one of {', '.join(RANGES)}")

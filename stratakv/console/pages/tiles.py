@@ -1,5 +1,6 @@
 """What is so now, in words and numbers: what the overview begins with."""
 
+from collections.abc import Callable
 from typing import Any
 
 from stratakv.console import forms
@@ -48,7 +49,7 @@ def _of_strata(
             refusal or f"pressure {seen.get('pressure', 0):.0f} %",
             bad=not takes,
         ),
-        _tile("Backlog", f"{seen.get('gc.backlog', 0):,.0f}", "keys to reclaim"),
+        _tile("gc backlog", f"{seen.get('gc.backlog', 0):,.0f}", "collections to reclaim"),
     ]
     if "expiring.minute" in seen:
         more = "+" if recorder.forecast.is_cut else ""
@@ -93,6 +94,28 @@ def _of_replication(info: dict[str, str]) -> list[dict[str, Any]]:
             )
         )
     return found
+
+
+def tiles_of_namespace(info: dict[str, str]) -> list[dict[str, Any]]:
+    """For a user who is bound to a namespace: what is its own, beside its quotas."""
+
+    def told(name: str, fact: str, quota: str, show: Callable[[float], str]) -> dict[str, Any]:
+        number, limit = float(info.get(fact, 0)), float(info.get(quota, 0))
+        more = f"of {show(limit)}" if limit else "no quota"
+        return _tile(name, show(number), more, bad=0 < limit <= number)
+
+    count = "{:,.0f}".format
+    requests, most = (
+        float(info.get("namespace_operations", 0)),
+        float(info.get("quota_operations", 0)),
+    )
+    return [
+        told("Keys", "namespace_keys", "quota_keys", count),
+        told("Disk", "namespace_bytes", "quota_bytes", forms.size),
+        told("Clients", "connected_clients", "quota_clients", count),
+        _tile("Requests", count(requests), f"up to {count(most)} a second" if most else "no quota"),
+        _tile("Refused", count(float(info.get("namespace_refused", 0))), "for the quotas"),
+    ]
 
 
 def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, Any]:

@@ -122,9 +122,11 @@
         make("text", { x: LEFT - 6, y: y(top * share) + 3.5, "text-anchor": "end" }, this.svg).textContent = this.format(top * share);
       }
       const ticks = width > 600 ? 6 : 3;
+      // So that no two of them read the same.
+      const label = this.shown / ticks < 60 ? clock : shortClock;
       for (let at = 0; at <= ticks; at++) {
         const t = this.from + this.shown * at / ticks;
-        make("text", { x: x(t), y: height - 5, "text-anchor": at === 0 ? "start" : at === ticks ? "end" : "middle" }, this.svg).textContent = shortClock(t);
+        make("text", { x: x(t), y: height - 5, "text-anchor": at === 0 ? "start" : at === ticks ? "end" : "middle" }, this.svg).textContent = label(t);
       }
     }
 
