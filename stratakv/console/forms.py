@@ -124,8 +124,10 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def lifetime(milliseconds: int) -> str:
-    """What PTTL says."""
+def lifetime(milliseconds: int | None) -> str:
+    """What PTTL says, if it is known."""
+    if milliseconds is None:
+        return "?"
     if milliseconds == -1:
         return "no expiry"
     if milliseconds == -2:

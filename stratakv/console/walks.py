@@ -33,7 +33,8 @@ class Entry:
 
     key: bytes
     type: str
-    ttl_ms: int
+    ttl_ms: int | None
+    """What PTTL says; None if the user may not ask."""
     count: int | None
     """Elements, or bytes of a string."""
 
@@ -107,7 +108,7 @@ async def look_at(client: Client, db: int, keys: Sequence[bytes]) -> list[Entry]
         Entry(
             key,
             kind.decode() or "?",
-            -1 if isinstance(ttl, Failure) else ttl,
+            None if isinstance(ttl, Failure) else ttl,
             None if isinstance(count, Failure) else count,
         )
         for key, kind, ttl, count in found

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.console.running import ConsoleProcess, Server, Visitor, url_of
 from tests.harness.servers import StartError, StrataServer
@@ -113,6 +114,18 @@ def test_a_user_sees_what_the_user_may(console: ConsoleProcess) -> None:
     page = visitor.get("/key", key="other:1")
     assert page.status == 403
     assert "You may not do this" in page.text
+
+
+def test_what_is_not_known_of_a_key_is_not_made_up(
+    console: ConsoleProcess, client: redis.Redis
+) -> None:
+    """SCAN names keys that the user may not read."""
+    client.set("other:1", "x", ex=500)
+    limited = console.visitor()
+    limited.log_in("shop", "secret")
+    page = limited.get("/keys", view="list")
+    assert "other:1" in page.text
+    assert "no expiry" not in page.text
 
 
 def test_pages_that_show_nothing_to_a_user_are_left_out(console: ConsoleProcess) -> None:

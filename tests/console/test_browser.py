@@ -182,6 +182,9 @@ def test_it_fits_a_phone(page: Browser, client: redis.Redis) -> None:
             page.wait("document.readyState === 'complete'")
             wide = page.run("document.documentElement.scrollWidth - innerWidth")
             assert int(wide) <= 0, path
+            # The name of the page that is shown is among those that one sees.
+            mark = "document.querySelector('.bar nav a[aria-current]').getBoundingClientRect()"
+            assert page.run(f"{mark}.left >= 0 && {mark}.right <= innerWidth"), path
     finally:
         page.resize(1280, 900)
 

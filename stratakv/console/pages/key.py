@@ -93,7 +93,7 @@ async def _actions(request: web.Request, session: Session, key: Key) -> Node:
                 el("button", "Expire"),
             )
         )
-    if persist and key.ttl_ms >= 0:
+    if persist and key.ttl_ms not in (None, -1):
         content.append(form(session, "/key/persist", key.fields, el("button", "Keep for ever")))
     if delete:
         content.append(

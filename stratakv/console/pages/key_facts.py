@@ -30,7 +30,7 @@ class Key:
 
     place: Place
     type: str
-    ttl_ms: int
+    ttl_ms: int | None
     encoding: str
     size: int | None
     """Bytes, as the server estimates them."""
@@ -71,7 +71,7 @@ async def find(session: Session, place: Place) -> Key | None:
     return Key(
         place,
         kind,
-        -1 if ttl is None else ttl,
+        ttl,
         (encoding or b"?").decode("ascii", "replace"),
         size,
         count,

@@ -9,6 +9,9 @@
 
   // Digits lead to the pages, / to the first field; in fields they are typed as ever.
   const pages = [...document.querySelectorAll(".bar nav a")];
+  // Where there is no room for all of them, the one that is shown is seen.
+  const here = pages.find((page) => page.hasAttribute("aria-current"));
+  if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
   addEventListener("keydown", (event) => {
     const typing = event.target.closest && event.target.closest("input, textarea, select");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
