@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from stratakv.encodings.upkeep.check import check_directory
 from stratakv.tools.backup_command import prune
 from tests.harness.effort import rounds
-from tests.harness.servers import StrataServer
+from tests.harness.servers import ROOT, StrataServer
 from tests.harness.wire import WireClient
 from tests.tools.running import stratakv, succeeded, url
 
@@ -151,6 +153,38 @@ def test_on_another_file_system_it_is_copied(server: StrataServer) -> None:
         for file in place.iterdir():
             file.unlink()
         place.rmdir()
+
+
+APART = """
+mkdir "$1/place" "$1/elsewhere" && mount --bind "$1/elsewhere" "$1/place" && exec "$2" -c '
+import sys
+from pathlib import Path
+from stratakv.storage.leveldb.backup import back_up
+made = back_up(Path(sys.argv[1]), Path(sys.argv[2]))
+print(made.size, made.copied)
+' "$1/data" "$1/place/copy"
+"""
+MAY_MOUNT = ["unshare", "--map-root-user", "--mount"]
+
+
+@pytest.mark.skipif(
+    subprocess.run([*MAY_MOUNT, "true"], capture_output=True, check=False).returncode != 0,
+    reason="nothing may be mounted here",
+)
+def test_on_another_mount_of_the_same_file_system_it_is_copied(
+    tmp_path: Path, server: StrataServer
+) -> None:
+    """As under systemd, where each of ReadWritePaths is one: no link can be moved there."""
+    with server.client() as client:
+        for number in range(1000):
+            client.send("SET", f"k{number}", "v" * 500)
+        server.stop()
+    words = [*MAY_MOUNT, "sh", "-c", APART, "sh", str(tmp_path), sys.executable]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    size, copied = map(int, ran.stdout.split())
+    assert copied == size > 0
+    assert check_directory(tmp_path / "elsewhere" / "copy") == 0
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, server: StrataServer) -> None:

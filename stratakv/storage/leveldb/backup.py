@@ -13,6 +13,7 @@ so it can be done beside a server as well as by it.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -155,9 +156,13 @@ def _tidy(stage: Path, files: set[str], tables: set[int]) -> None:
 def _put_in_place(stage: Path, target: Path) -> int:
     """Move the stage to its place, by copying if need be; says how many bytes that took."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if stage.stat().st_dev == target.parent.stat().st_dev:
+    try:
         _move(stage, target)
         return 0
+    except OSError as error:
+        # So it is also from one mount to another of the same file system.
+        if error.errno != errno.EXDEV:
+            raise
     partial = target.with_name(target.name + _PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o700)
