@@ -43,9 +43,9 @@ def test_keys_are_counted_by_the_time_at_which_they_are_over(client: redis.Redis
 def test_it_sees_what_a_transaction_has_written(client: redis.Redis) -> None:
     with client.pipeline() as pipe:
         pipe.set("k", "x", ex=10)
-        pipe.execute_command("STRATA", "EXPIRING", 60)
+        expiring(pipe, 60)
         pipe.delete("k")
-        pipe.execute_command("STRATA", "EXPIRING", 60)
+        expiring(pipe, 60)
         assert pipe.execute() == [True, [[60, 1, 1]], 1, [[60, 0, 1]]]
 
 
