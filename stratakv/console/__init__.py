@@ -13,6 +13,7 @@ server's insides; so it serves a plain Redis too. All but `command` needs aiohtt
     peer      what the server is, and what its user may do
     recorder  what the charts show: samples of minutes and hours
     samples   one sample, out of INFO and the metrics
+    forecasts   how many keys expire soon
     histograms  percentiles of what is counted in buckets
     walks     the keys of a database by prefix, some at a time
     survey    what takes room, by key and prefix
