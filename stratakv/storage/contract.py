@@ -48,6 +48,14 @@ class Snapshot(Reader, Protocol):
         ...
 
 
+class RemoteSnapshot(Snapshot, Protocol):
+    """One of an engine elsewhere."""
+
+    def expect(self, rows: Sequence[bytes]) -> None:
+        """These will be got, about in that order: they are fetched some at a time."""
+        ...
+
+
 class Engine(Reader, Protocol):
     """An ordered store of rows, near or far: any call may take as long as it wants.
 
@@ -228,6 +236,8 @@ class RemoteEngine(Engine, Protocol):
         """What `view_by` makes a snapshot of."""
         ...
 
-    def view_by(self, opened: Any, wait: Callable[[Callable[[Outcome], None]], Any]) -> Snapshot:
+    def view_by(
+        self, opened: Any, wait: Callable[[Callable[[Outcome], None]], Any]
+    ) -> RemoteSnapshot:
         """A snapshot; `wait` begins a read, and gives back or raises what comes of it."""
         ...

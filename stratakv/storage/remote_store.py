@@ -29,6 +29,7 @@ from stratakv.storage.contract import (
     Outcome,
     Reader,
     RemoteEngine,
+    RemoteSnapshot,
     Rows,
     Snapshot,
     Span,
@@ -476,6 +477,10 @@ class RemoteStore(Store):
         self._check_open()
         return self.remote.view_by(self.wait_for(self.remote.begin_snapshot), self.wait_for)
 
+    def expect(self, view: Reader, rows: Callable[[], Sequence[bytes]]) -> None:
+        """Have them fetched some at a time: each alone takes two round trips."""
+        cast("RemoteSnapshot", view).expect(rows())
+
     def write_now(self, rows: Rows) -> None:
         """Whether it can be written is what `reopen` has shown."""
 
@@ -567,6 +572,9 @@ class _Waiting:
             lambda then: self._store.remote.begin_fetch([row], [], then)
         )
         return found[0][0]
+
+    def expect(self, rows: Sequence[bytes]) -> None:
+        """It makes no difference here."""
 
     def scan(
         self, start: bytes, stop: bytes, *, reverse: bool = False

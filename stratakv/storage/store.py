@@ -25,7 +25,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -442,6 +442,12 @@ class Store:
     def snapshot(self) -> Snapshot:
         """A frozen view of what the engine has."""
         return self.engine.snapshot()
+
+    def expect(self, view: Reader, rows: Callable[[], Sequence[bytes]]) -> None:
+        """These rows will be read of a snapshot of ours, about in that order.
+
+        Of an engine in this process it need not be known ahead.
+        """
 
     def write_now(self, rows: Rows) -> None:
         """Write rows past the pipeline, on stable storage; raises `StoreUnavailable`.

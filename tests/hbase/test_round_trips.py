@@ -106,3 +106,31 @@ def test_what_a_transaction_names_is_asked_for_together(client: WireClient) -> N
     client.pipeline(commands)
     assert len(client.send("EXEC").frame.items or ()) == 120
     assert fetches(client) - before <= 4
+
+
+LONG_NAMES = [f"long{number:05}" for number in range(3000)]
+LONG: dict[str, tuple[Arg, ...]] = {
+    "keys that are set": ("MSET", *(word for name in LONG_NAMES for word in (name, "value"))),
+    "keys that are read": ("MGET", *LONG_NAMES),
+    "members of a set that is made": ("SADD", "longset", *LONG_NAMES),
+    "members of a set": ("SMISMEMBER", "longset", *LONG_NAMES),
+    "scores that are made": ("ZADD", "longzset", *(w for name in LONG_NAMES for w in (1, name))),
+    "scores that are given": ("ZADD", "longzset", *(w for name in LONG_NAMES for w in (2, name))),
+    "an intersection": ("ZINTERCARD", 2, "longzset", "longset"),
+}
+"""Too long for a turn, in an order in which they find something."""
+
+
+def calls(client: WireClient) -> int:
+    found = re.search(rb"\ncalls: (\d+)", client.send("MEMORY", "MALLOC-STATS").frame.data or b"")
+    assert found is not None
+    return int(found[1])
+
+
+def test_long_commands_do_not_wait_for_each_row(client: WireClient) -> None:
+    """HBase has no call for many rows of a snapshot, so each is one: but not one and a wait."""
+    for name, command in LONG.items():
+        before = calls(client)
+        assert not client.send(*command).frame.is_error
+        spent = calls(client) - before
+        assert spent < 1.5 * len(LONG_NAMES), f"{name}: {spent} calls"

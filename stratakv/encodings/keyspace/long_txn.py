@@ -40,7 +40,10 @@ from stratakv.storage.contract import Reader
 from stratakv.storage.store import Overlay, merge, rows_between
 
 SLICE_SECONDS: Final = 0.002
+LOOKED_UP_AT_ONCE: Final = 256
 SPILL_ROWS: Final = 400
+KNOWN_SPILLED: Final = 20_000
+"""Names of written rows that are kept: whoever is not among them need not be looked for."""
 SPILL_BYTES: Final = 1 << 20
 """Rows of new incarnations are written when there are so many, or so many bytes of them."""
 SPARSE_ROWS: Final = 10_000
@@ -55,6 +58,10 @@ _UNKNOWN = b"?unknown"
 
 Write = Callable[[Overlay], None]
 Pause = Callable[[], None]
+
+
+def _rows_of_all(some: list[Row], rows_of: Callable[[Row], list[bytes]]) -> list[bytes]:
+    return [row for one in some for row in rows_of(one)]
 
 
 class LongTxn(Txn):
@@ -99,6 +106,8 @@ class LongTxn(Txn):
         """Paths of incarnations this Txn makes, with their `g#` rows."""
         self._marked: set[bytes] = set()
         """Those `g#` rows that are written already."""
+        self._spilled: set[bytes] | None = set()
+        """Rows of new incarnations that are written already; None if they are too many to know."""
         self._unspilled = 0
         """Bytes put since rows were last written."""
         self._kept = 0
@@ -155,6 +164,15 @@ class LongTxn(Txn):
     def has_room(self, meta: Meta, size: int, most: int) -> bool:
         """Rows of a new incarnation are not kept; of others there may be `most` bytes in all."""
         return meta.sub[2:] in self._fresh or self._kept + self._unspilled + size <= most
+
+    def looked_up(
+        self, found: Iterable[Row], rows_of: Callable[[Row], list[bytes]]
+    ) -> Iterable[Row]:
+        """As in a Txn; the store is told ahead, some at a time."""
+        left = iter(found)
+        while some := list(islice(left, LOOKED_UP_AT_ONCE)):
+            self.store.expect(self._snapshot, partial(_rows_of_all, some, rows_of))
+            yield from some
 
     def frozen(self, key: bytes) -> Txn:
         """Who reads the key's rows as they are now: another Txn on the same snapshot.
@@ -369,7 +387,8 @@ class LongTxn(Txn):
             return value
         self.pause_if_due()
         if self._is_fresh(row):
-            return self.store.written.get(row)
+            is_there = self._spilled is None or row in self._spilled
+            return self.store.written.get(row) if is_there else None
         return self._snapshot.get(row)
 
     def put(self, row: bytes, value: bytes) -> None:
@@ -460,6 +479,10 @@ class LongTxn(Txn):
             return
         unmarked = [mark for mark in self._fresh.values() if mark not in self._marked]
         self._marked.update(unmarked)
+        if self._spilled is not None:
+            self._spilled.update(spilled)
+            if len(self._spilled) > KNOWN_SPILLED:
+                self._spilled = None
         batch: Overlay = dict.fromkeys(unmarked, bytes((0, 0)))
         batch[rows.VERSION_ROW] = rows.U64.pack(self.keyspace.versions.lease)
         batch.update(spilled)

@@ -536,6 +536,15 @@ class Txn:
         """
         return size <= most
 
+    def looked_up(
+        self, found: Iterable[Row], rows_of: Callable[[Row], list[bytes]]
+    ) -> Iterable[Row]:
+        """What was found; the rows of each will be read when it is met.
+
+        A Txn has read all of it by then, and who misses a row foresees the others.
+        """
+        return found
+
     def frozen(self, key: bytes) -> "Txn":
         """Who reads the key's rows as they are now, after later writes too, if that can be.
 

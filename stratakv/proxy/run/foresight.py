@@ -85,6 +85,20 @@ def foreseen(
     return rows
 
 
+def expected(session: Session, entry: Command, request: Request) -> list[bytes]:
+    """All rows that a command reads of what it names, as far as that can be told."""
+    txn = session.txn
+    rows: list[bytes] = []
+    for one, words in _own(session, entry, request):
+        places = places_of(one)
+        for key in one.find_keys(words):
+            rows.append(meta_row(txn.db.ns, key))
+            meta = txn.db.cache.get(key)
+            if meta is not None and places.step and meta.type in _WITH_MEMBERS:
+                rows += [meta.sub + name for name in places.of(words)]
+    return rows
+
+
 def _named(session: Session, entry: Command, request: Request) -> list[bytes]:
     txn = session.txn
     rows: list[bytes] = []
@@ -115,13 +129,18 @@ def _meta_at_hand(txn: Txn, key: bytes) -> Meta | None:
 
 def _ahead(session: Session, entry: Command, request: Request) -> Iterator[tuple[Command, Request]]:
     """The command, those of its transaction, and those that wait behind it."""
-    yield entry, request
-    if session.transaction is not None and "unit" in entry.traits:
-        yield from islice(session.transaction.queue, MOST_ROWS)
+    yield from islice(_own(session, entry, request), MOST_ROWS)
     for words in islice(session.backlog, MOST_REQUESTS):
         found = TABLE.get(words[0].lower()) if words else None
         if found is not None and found.min_args <= len(words) <= found.max_args:
             yield found, words
+
+
+def _own(session: Session, entry: Command, request: Request) -> Iterator[tuple[Command, Request]]:
+    """The command, and those of its transaction."""
+    yield entry, request
+    if session.transaction is not None and "unit" in entry.traits:
+        yield from session.transaction.queue
 
 
 def _beside(

@@ -22,6 +22,7 @@ from stratakv.encodings.keyspace.txn import Uncovered
 from stratakv.errors import CommandError
 from stratakv.proxy.clients.session import FROM_MASTER, MUTED, TRACKING, Session
 from stratakv.proxy.run.blocking import WouldBlock
+from stratakv.proxy.run.foresight import expected
 from stratakv.proxy.run.guards import READY, WATCHED
 from stratakv.proxy.run.lock_waits import claim_of
 from stratakv.proxy.run.long_work import LongWork
@@ -168,6 +169,7 @@ class LongCommand:
             return
         self.session.lock = self.lock
         try:
+            work.expect(partial(expected, self.session, self.entry, self.request))
             self._answer(work)
         except WouldBlock as reason:
             self.blocked = reason

@@ -4,7 +4,7 @@ Who uses it runs in slices (see slices.py) and holds the locks; long commands do
 moving of keys to another encode-version.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.database import Database
@@ -53,6 +53,10 @@ class LongWork:
         self.txn.mark, self.txn.ranked = mark, ranked
         if self._follows is not None:
             self.txn.follow(self._follows)
+
+    def expect(self, rows: Callable[[], Sequence[bytes]]) -> None:
+        """These rows will be read, about in that order."""
+        self._keyspace.store.expect(self._snapshot, rows)
 
     def publish(self) -> None:
         """Commit the writes by themselves, and wait until they are in the engine and the tier.

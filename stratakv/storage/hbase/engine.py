@@ -16,6 +16,11 @@ from stratakv.storage.hbase.requests import DURABILITIES, Durability
 from stratakv.storage.hbase.scans import Page
 from stratakv.storage.hbase.snapshots import Snapshot
 
+FETCHED_AT_ONCE: Final = 256
+"""Of the rows that a snapshot is to expect."""
+MOST_EXPECTED: Final = 20_000
+MOST_FETCHED: Final = 1024
+"""Before they are forgotten."""
 LONGEST_ROW: Final = MAX_ROW_BYTES - 3
 """Without the group's prefix."""
 
@@ -32,13 +37,37 @@ class HBaseView:
         self._view = view
         self._run = run
         self._begin = begin
+        self._expected: dict[bytes, tuple[Sequence[bytes], int]] = {}
+        """Rows, with those that follow them."""
+        self._fetched: dict[bytes, bytes | None] = {}
+
+    def expect(self, rows: Sequence[bytes]) -> None:
+        """These will be got, about in that order: they are fetched some at a time."""
+        if len(self._expected) > MOST_EXPECTED:
+            self._expected.clear()
+        rows = [row for row in rows if len(row) <= LONGEST_ROW]
+        self._expected.update({row: (rows, place) for place, row in enumerate(rows)})
 
     def get(self, row: bytes) -> bytes | None:
         """The value of a row, or None."""
         if len(row) > LONGEST_ROW:
             return None
-        found: list[bytes | None] = self._run(self._view.get_many([self._group.row(row)]))
-        return found[0]
+        if row in self._fetched:
+            return self._fetched[row]
+        expected = self._expected.get(row)
+        if expected is None:
+            return self._get_many([row])[0]
+        rows, place = expected
+        some = rows[place : place + FETCHED_AT_ONCE]
+        if len(self._fetched) > MOST_FETCHED:
+            self._fetched.clear()
+        self._fetched.update(zip(some, self._get_many(some), strict=True))
+        return self._fetched[row]
+
+    def _get_many(self, rows: Sequence[bytes]) -> list[bytes | None]:
+        names = [self._group.row(row) for row in rows]
+        found: list[bytes | None] = self._run(self._view.get_many(names))
+        return found
 
     def scan(
         self, start: bytes, stop: bytes, *, reverse: bool = False

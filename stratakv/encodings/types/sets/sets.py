@@ -309,7 +309,7 @@ def _filtered(
 def _probed(txn: Txn, found: Iterable[bytes], other: Meta, keep: bool) -> Iterator[bytes]:
     """As `_filtered`, by a look at each member."""
     sub, get = other.sub, txn.get
-    for member in found:
+    for member in txn.looked_up(found, lambda member: [sub + member]):
         if (get(sub + member) is not None) is keep:
             yield member
 

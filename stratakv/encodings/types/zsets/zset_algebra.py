@@ -8,7 +8,7 @@ import heapq
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby, islice
 from typing import Final
 
@@ -100,7 +100,7 @@ def intersection(txn: Txn, sources: Sequence[Source], aggregate: Aggregate) -> I
     """The members of all sources, in the order of their names."""
     first, *others = sorted(sources, key=_length)
     txn.expect_work(first.length)
-    for member, score in first.scored(txn):
+    for member, score in txn.looked_up(first.scored(txn), partial(_rows_in, others)):
         total = first.weigh(score)
         for other in others:
             found = other.find(txn, member)
@@ -109,6 +109,11 @@ def intersection(txn: Txn, sources: Sequence[Source], aggregate: Aggregate) -> I
             total = aggregate(total, found * other.weight)
         else:
             yield member, total
+
+
+def _rows_in(others: Sequence[Source], scored: Scored) -> list[bytes]:
+    """Where a member stands in other sources."""
+    return [other.meta.sub + scored[0] for other in others if other.meta is not None]
 
 
 def intersection_size(txn: Txn, sources: Sequence[Source], limit: int) -> int:
@@ -121,7 +126,7 @@ def difference(txn: Txn, sources: Sequence[Source], _: Aggregate) -> Iterator[Sc
     """The members of the first source that no other one has; there is nothing to aggregate."""
     first, *others = sources
     txn.expect_work(first.length)
-    for member, score in first.scored(txn):
+    for member, score in txn.looked_up(first.scored(txn), partial(_rows_in, others)):
         if all(other.find(txn, member) is None for other in others):
             yield member, score
 
