@@ -65,6 +65,8 @@ class MasterLink:
         self.session: MasterSession | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._stopped = False
+        self._is_dropped = False
+        """Whether it was we who ended the connection, for a reason that was told."""
         self._acked_at = 0.0
         self._received = 0
         """Bytes of the stream, and how many of them whole requests are made of."""
@@ -99,6 +101,7 @@ class MasterLink:
     def drop(self, reason: str) -> None:
         """End the connection; a new one follows."""
         self._failed(reason)
+        self._is_dropped = True
         if self.session is not None:
             self.session.is_stopped = True
         self._hang_up()
@@ -150,7 +153,7 @@ class MasterLink:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _failed(self, reason: str) -> None:
-        if self._stopped:
+        if self._stopped or self._is_dropped:
             return
         if self.is_up or reason != self.reason:
             log.warning("no link to the master %s: %s", self.address, reason)
@@ -176,6 +179,7 @@ class MasterLink:
                 writer.transport.abort()
 
     async def _follow_once(self) -> None:
+        self._is_dropped = False
         if self._refusal:
             raise LinkFailed(self._refusal)
         self.state = "connecting"
