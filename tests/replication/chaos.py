@@ -90,7 +90,13 @@ def leave(link: socket.socket) -> None:
     link.recv(4096)
 
 
-def master(answer_to_psync: bytes, **answers: bytes) -> Script:
+def hold(link: socket.socket) -> None:
+    """Say nothing and stay."""
+    while link.recv(4096):
+        pass
+
+
+def master(answer_to_psync: bytes, *, stays: bool = False, **answers: bytes) -> Script:
     """A master that says this to PSYNC and then nothing more; other answers are by command."""
 
     def serve(link: socket.socket) -> None:
@@ -99,6 +105,8 @@ def master(answer_to_psync: bytes, **answers: bytes) -> Script:
             name = words[0].decode().lower()
             if name == "psync":
                 lines.say(answer_to_psync)
+                if stays:
+                    hold(link)
                 return
             lines.say(answers.get(name, b"+PONG\r\n" if name == "ping" else b"+OK\r\n"))
 

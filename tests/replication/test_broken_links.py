@@ -10,7 +10,7 @@ import pytest
 from tests.harness.effort import rounds
 from tests.harness.servers import RedisServer, StrataServer
 from tests.harness.waiting import wait_until
-from tests.replication.chaos import Script, cutting_proxy, leave, listening, master
+from tests.replication.chaos import Script, cutting_proxy, hold, leave, listening, master
 from tests.replication.fleet import contents, follow, info, wait_in_step
 
 ID = b"a" * 40
@@ -40,6 +40,43 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrataServer]:
         client.send("SET", "old", "data")
     yield server
     server.stop()
+
+
+STALLS: dict[str, tuple[Script, str]] = {
+    "from the start": (hold, "silent"),
+    "before its dump": (master(FULL, stays=True), "silent"),
+    "in its dump": (master(FULL + b"$5000\r\nREDIS0010", stays=True), "in the middle of its dump"),
+    "before its mark": (
+        master(FULL + b"$EOF:" + b"m" * 40 + b"\r\nREDIS0010\xff" + bytes(8), stays=True),
+        "in the middle of its dump",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", STALLS)
+def test_a_master_that_stalls_is_named_and_changes_nothing(
+    where: str, replica: StrataServer
+) -> None:
+    script, expected = STALLS[where]
+    with listening(script) as port, replica.client() as client:
+        client.send("CONFIG", "SET", "repl-timeout", 1)
+        client.send("REPLICAOF", "127.0.0.1", port)
+        wait_until(
+            lambda: expected in info(client).get("master_link_error", ""), lambda: info(client)
+        )
+        assert client.send("GET", "old").raw == b"$4\r\ndata\r\n"
+        client.send("REPLICAOF", "NO", "ONE")
+        client.send("CONFIG", "SET", "repl-timeout", 60)
+
+
+@pytest.mark.slow
+def test_the_log_tells_how_far_a_full_sync_is(replica: StrataServer) -> None:
+    script = master(FULL + b"$5000\r\nREDIS0010\x00\x01k\x01v", stays=True)
+    with listening(script) as port, replica.client() as client:
+        client.send("REPLICAOF", "127.0.0.1", port)
+        wait_until(lambda: "full sync: 1 keys, 14 bytes of 5000 (0 %)" in replica.output())
+        client.send("REPLICAOF", "NO", "ONE")
 
 
 @pytest.mark.parametrize("name", NONSENSE)

@@ -71,6 +71,12 @@ class DumpLoad:
         """How many keys are loaded."""
         return self._load.keys
 
+    def progress(self) -> str:
+        """How far it is, for the log."""
+        of_all = f" of {self.length} ({self.share:.0f} %)" if self.length else ""
+        seconds = time.time() - self.began
+        return f"{self.keys} keys, {self._read} bytes{of_all} are loaded after {seconds:.0f} s"
+
     async def run(self) -> None:
         """Load the dump and put it in its place; raises `LinkFailed`."""
         ended: asyncio.Future[Exception | None] = self._server.loop.create_future()

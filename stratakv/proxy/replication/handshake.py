@@ -112,6 +112,8 @@ class Handshake:
             try:
                 async with asyncio.timeout(self._options.repl_timeout):
                     line = await self._reader.readuntil(b"\n")
+            except TimeoutError:
+                raise LinkFailed("the master is silent") from None
             except asyncio.IncompleteReadError:
                 raise LinkFailed("the master has closed the connection") from None
             except asyncio.LimitOverrunError:

@@ -37,6 +37,8 @@ READ_BYTES: Final = 1 << 16
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 3.0
 ACK_SECONDS: Final = 1.0
+NOT_YET: Final = "not connected yet"
+PROGRESS_SECONDS: Final = 5.0
 
 
 class MasterLink:
@@ -56,7 +58,7 @@ class MasterLink:
         self.is_up = False
         self.state = "connect"
         """In Redis's words, as ROLE tells it."""
-        self.reason = "not connected yet"
+        self.reason = NOT_YET
         """Why it is not up."""
         self.down_since = time.monotonic()
         self.last_io = time.monotonic()
@@ -68,6 +70,8 @@ class MasterLink:
         self._is_dropped = False
         """Whether it was we who ended the connection, for a reason that was told."""
         self._acked_at = 0.0
+        self._told_at = 0.0
+        """When the log was told how far a full sync is."""
         self._received = 0
         """Bytes of the stream, and how many of them whole requests are made of."""
         self._parsed = 0
@@ -112,8 +116,11 @@ class MasterLink:
         return self.session is not None and self.session.is_busy
 
     def tick(self) -> None:
-        """Tell the master how far we are, once a second."""
+        """Tell the master how far we are, once a second, and the log how far a full sync is."""
         now = time.monotonic()
+        if self.dump is not None and now >= self._told_at + PROGRESS_SECONDS:
+            self._told_at = now
+            log.warning("full sync: %s", self.dump.progress())
         if now >= self._acked_at + ACK_SECONDS:
             if self.is_up:
                 self.acknowledge()
@@ -216,11 +223,13 @@ class MasterLink:
         self, handshake: Handshake, reader: asyncio.StreamReader, answer: Answer
     ) -> bytes:
         self.state = "sync"
-        self.reason = "a full sync is under way"
+        if self.reason == NOT_YET:  # what has gone wrong before says more
+            self.reason = "a full sync is under way"
         log.warning("full sync from the master %s begins", self.address)
         length, mark = await handshake.dump_header()
         dump = DumpLoad(self._server, self._feed, reader, answer, length, mark)
         self.dump = dump
+        self._told_at = time.monotonic()
         await dump.run()
         self.dump = None
         self._replication.loaded_keys = dump.keys
