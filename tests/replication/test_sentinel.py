@@ -25,7 +25,7 @@ from tests.replication.fleet import contents, follow, info
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("redis-sentinel") is None, reason="there is no redis-sentinel"),
+    pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server"),
 ]
 CONFIG = """
 port {port}
@@ -104,7 +104,9 @@ class Fleet:
         file = home / "sentinel.conf"
         file.write_text(CONFIG.format(port=port, dir=home, master=self.servers[0].port))
         with (home / "log").open("wb") as log:
-            process = subprocess.Popen(["redis-sentinel", str(file)], stdout=log, stderr=log)
+            # the same program as redis-sentinel, which is a package of its own
+            argv = ["redis-server", str(file), "--sentinel"]
+            process = subprocess.Popen(argv, stdout=log, stderr=log)
         mind(process.pid)
         return process, port
 
