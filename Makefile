@@ -12,6 +12,7 @@ ORACLE := .venv-redis
 export PATH := $(abspath $(ORACLE))/bin:$(PATH)
 RUN_FLAGS ?=
 CONSOLE_FLAGS ?=
+CLUSTER_FLAGS ?=
 PYTEST_FLAGS ?=
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 # Whose StrataKV is tested and measured.
@@ -21,7 +22,7 @@ USERS := STRATAKV_PYTHON=$(abspath $(VENV))/bin/python
 INSTALLED := $(VENV)/.installed$(STRATAKV_COMPILE)
 
 .DEFAULT_GOAL := check
-.PHONY: check run console test test-quick test-all test-applications test-full test-hbase coverage
+.PHONY: check run console cluster test test-quick test-all test-applications test-full test-hbase coverage
 .PHONY: lint types format docs examples screenshots bench bench-check messages wheel image clean
 .PHONY: run-plain test-plain bench-plain
 
@@ -33,6 +34,11 @@ run: $(INSTALLED)
 # A page to look into the server that runs (docs/console.md); what that needs is installed first.
 console: $(INSTALLED) $(VENV)/.console
 	@$(VENV)/bin/stratakv console $(CONSOLE_FLAGS)
+
+# ZooKeeper, HBase and three nodes on this machine, until Ctrl-C (docs/cluster.md). Java, Maven and HBase are fetched first.
+cluster: $(INSTALLED) $(VENV)/.hbase
+	@$(PREPARE) hbase "$(HBASE)"
+	@$(VENV)/bin/python -m examples.local_cluster --hbase "$(HBASE)" --stratakv $(VENV)/bin/stratakv $(CLUSTER_FLAGS)
 
 test: $(INSTALLED) $(DEV)/.installed-test redis-server
 	$(USERS) $(PYTEST) -m "not application and not browser and not full and not hbase" $(PYTEST_FLAGS)
@@ -140,6 +146,10 @@ $(INSTALLED): $(STAMPED) constraints.txt setup.py $(shell find stratakv -name '*
 
 $(VENV)/.console: pyproject.toml constraints.txt
 	@$(PINNED) python $(VENV) 'aiohttp>=3.11' 'msgpack>=1.0'
+	@touch $@
+
+$(VENV)/.hbase: pyproject.toml constraints.txt
+	@$(PINNED) python $(VENV) 'kazoo>=2.10' 'protobuf>=7.35.1'
 	@touch $@
 
 $(DEV)/.installed: $(STAMPED)

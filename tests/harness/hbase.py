@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from examples.local_cluster import hbase
 from tests.harness.servers import Process, free_port
 from tests.harness.waiting import wait_until
 
@@ -23,37 +24,6 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 HOME = Path(os.environ.get("STRATAKV_HBASE_HOME") or CACHE / "stratakv" / f"hbase-{VERSION}")
 IS_ON_HBASE = os.environ.get("STRATAKV_TEST_SUBJECT") == "hbase"
 """Whether the server under test has its rows in one."""
-READY = "Master has completed initialization"
-
-OPENED = (
-    "java.nio",
-    "sun.nio.ch",
-    "java.lang",
-    "jdk.internal.ref",
-    "java.lang.reflect",
-    "java.util",
-    "java.util.concurrent",
-    "jdk.internal.util.random",
-)
-"""Packages of Java 17 that HBase reaches into."""
-JAVA_FLAGS = (
-    "-Xmx512m",
-    "--add-modules",
-    "jdk.unsupported",
-    *(word for name in OPENED for word in ("--add-opens", f"java.base/{name}=ALL-UNNAMED")),
-    "--add-exports",
-    "java.base/jdk.internal.misc=ALL-UNNAMED",
-    "--add-exports",
-    "java.security.jgss/sun.security.krb5=ALL-UNNAMED",
-    "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
-)
-LOGGING = """\
-log4j.rootLogger=WARN, out
-log4j.logger.org.apache.hadoop.hbase.master.HMaster=INFO
-log4j.appender.out=org.apache.log4j.ConsoleAppender
-log4j.appender.out.layout=org.apache.log4j.PatternLayout
-log4j.appender.out.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
-"""
 
 
 def lacking() -> str:
@@ -110,14 +80,12 @@ class HBaseServer(Process):
             self.port, self.master_port, self.server_port = free_port(), free_port(), free_port()
             self._write_settings()
         seen = len(self.output())
-        classes = f"{self.dir / 'conf'}:{HOME / 'lib'}/*"
-        main = ("org.apache.hadoop.hbase.master.HMaster", "start")
-        self._spawn(["java", *JAVA_FLAGS, "-cp", classes, *main], dict(os.environ))
+        self._spawn(hbase.command(HOME, self.dir / "conf", heap="512m"), dict(os.environ))
 
         def is_ready() -> bool:
             if not self.is_running:
                 raise self._fail("HBase ended before it was ready")
-            return READY in self.output()[seen:]
+            return hbase.READY in self.output()[seen:]
 
         wait_until(is_ready, lambda: self._fail("HBase is not ready"))
         return self
@@ -127,30 +95,12 @@ class HBaseServer(Process):
         self.kill9()
 
     def _write_settings(self) -> None:
-        conf = self.dir / "conf"
-        conf.mkdir()
-        (conf / "log4j.properties").write_text(LOGGING)
-        properties = "".join(
-            f"<property><name>{name}</name><value>{value}</value></property>\n"
-            for name, value in {**self._defaults(), **self.settings}.items()
-        )
-        (conf / "hbase-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
+        hbase.write_conf(self.dir / "conf", {**self._defaults(), **self.settings})
 
     def _defaults(self) -> dict[str, str]:
-        return {
-            "hbase.cluster.distributed": "false",
-            "hbase.rootdir": f"file://{self.dir}/data",
-            "hbase.tmp.dir": f"{self.dir}/tmp",
-            "hbase.zookeeper.property.dataDir": f"{self.dir}/zookeeper",
-            "hbase.zookeeper.property.clientPort": str(self.port),
-            "hbase.zookeeper.quorum": "127.0.0.1",
-            "hbase.unsafe.stream.capability.enforce": "false",
-            "hbase.master.hostname": "localhost",
-            "hbase.regionserver.hostname": "localhost",
-            "hbase.master.ipc.address": "127.0.0.1",
-            "hbase.regionserver.ipc.address": "127.0.0.1",
-            "hbase.master.port": str(self.master_port),
-            "hbase.regionserver.port": str(self.server_port),
-            "hbase.master.info.port": "-1",
-            "hbase.regionserver.info.port": "-1",
-        }
+        return hbase.standalone(
+            self.dir,
+            zookeeper_port=self.port,
+            master_port=self.master_port,
+            server_port=self.server_port,
+        )
