@@ -5,7 +5,7 @@ WORKDIR /src
 COPY pyproject.toml setup.py README.md LICENSE constraints.txt ./
 COPY stratakv stratakv
 RUN python -m venv /opt/stratakv && STRATAKV_COMPILE=1 /opt/stratakv/bin/pip install --no-cache-dir \
-    --constraint constraints.txt --no-binary plyvel '.[console]'
+    --constraint constraints.txt --no-binary plyvel '.[console,hbase]'
 
 FROM python:3.12-slim-bookworm
 RUN apt-get update && apt-get install -y --no-install-recommends libleveldb1d && rm -rf /var/lib/apt/lists/* && \
