@@ -9,7 +9,7 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from stratakv.proxy.clients.session import FROM_MASTER, REPLICA, Session
+from stratakv.proxy.clients.session import FROM_MASTER, REPLICA, SUBSCRIBED, Session
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -39,10 +39,16 @@ def transaction_memory(session: Session) -> int:
 
 
 def total_memory(session: Session) -> int:
-    """All that a client takes of memory."""
-    connection, pubsub = session.connection, session.realm.pubsub
-    total = CLIENT_BYTES + connection.unparsed + connection.unsent + request_memory(session)
-    total += transaction_memory(session) + pubsub.bytes_of(session)
+    """All that a client takes of memory. Of most only the first line is more than nothing, and INFO
+    asks for all of them."""
+    connection = session.connection
+    total = CLIENT_BYTES + connection.unparsed + connection.unsent
+    if session.backlog:
+        total += request_memory(session)
+    if session.transaction is not None or session.watches.bytes:
+        total += transaction_memory(session)
+    if session.guards & SUBSCRIBED:
+        total += session.realm.pubsub.bytes_of(session)
     if session.tracker is not None:
         total += session.tracker.prefix_bytes + session.tracker.pending_bytes
     return total

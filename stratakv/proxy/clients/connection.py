@@ -331,7 +331,8 @@ class Connection(asyncio.Protocol):
     @property
     def unparsed(self) -> int:
         """Bytes that were read and are no whole requests yet."""
-        return self._parser.pending + sum(map(len, self._portions))
+        rest = sum(map(len, self._portions)) if self._portions else 0
+        return self._parser.pending + rest
 
     def abort(self) -> None:
         """Cut the connection without sending what waits. The client is gone from now on."""

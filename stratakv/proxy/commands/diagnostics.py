@@ -10,7 +10,7 @@ from stratakv.encodings.layout.numbers import parse_int
 from stratakv.encodings.types.keys.sizes import stored_bytes
 from stratakv.errors import CommandError
 from stratakv.proxy.arguments.args import Args
-from stratakv.proxy.clients.session import MONITORING, REPLICA, Session
+from stratakv.proxy.clients.session import MONITORING, Session
 from stratakv.proxy.observe import info
 from stratakv.proxy.observe.stats import SlowCall
 from stratakv.proxy.table.helptext import help_of
@@ -248,6 +248,7 @@ def memory_stats(session: Session) -> Reply:
     server = session.server
     use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
     databases = server.keyspace.opened.values()
+    clients, slaves = info.mem_clients(server)
     keys = sum(database.live for database in databases)
     cached = sum(database.cached_bytes for database in databases)
     return {
@@ -255,8 +256,8 @@ def memory_stats(session: Session) -> Reply:
         b"total.allocated": use.own,
         b"startup.allocated": startup,
         b"replication.backlog": 0,
-        b"clients.slaves": info.mem_clients(server, REPLICA),
-        b"clients.normal": info.mem_clients(server, 0),
+        b"clients.slaves": slaves,
+        b"clients.normal": clients - slaves,
         b"aof.buffer": 0,
         b"overhead.total": use.own - min(use.own, cached),
         b"keys.count": keys,

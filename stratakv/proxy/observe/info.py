@@ -133,6 +133,7 @@ def _clients(server: "Server") -> Fields:
 def _memory(server: "Server") -> Fields:
     use, peak, startup = server.memory.look(), server.memory.peak, server.memory.startup
     lua = server.scripting.memory()
+    clients, slaves = mem_clients(server)
     cached = sum(database.cached_bytes for database in server.keyspace.opened.values())
     return {
         **_sizes({"used_memory": use.own, "used_memory_rss": use.resident}),
@@ -159,8 +160,8 @@ def _memory(server: "Server") -> Fields:
         "mem_fragmentation_ratio": f"{use.resident / use.own:.2f}",
         "mem_fragmentation_bytes": use.mapped,
         **replication_info.memory(server),
-        "mem_clients_slaves": mem_clients(server, REPLICA),
-        "mem_clients_normal": mem_clients(server, 0),
+        "mem_clients_slaves": slaves,
+        "mem_clients_normal": clients - slaves,
         "mem_rank_directories": server.keyspace.recollections.ranks.bytes,
         "mem_allocator": "python",
         "active_defrag_running": 0,
@@ -174,10 +175,11 @@ def share_of_dataset(server: "Server", use: MemoryUse) -> float:
     return min(100.0, cached / max(use.own - server.memory.startup, cached, 1) * 100)
 
 
-def mem_clients(server: "Server", kind: int) -> int:
-    """What clients take of memory: replicas, by their guard, or all others."""
+def mem_clients(server: "Server") -> tuple[int, int]:
+    """What all clients take of memory, and the replicas among them."""
     sessions = server.sessions.values()
-    return sum(total_memory(one) for one in sessions if one.guards & REPLICA == kind)
+    slaves = sum([total_memory(one) for one in sessions if one.guards & REPLICA])
+    return sum([total_memory(one) for one in sessions]), slaves
 
 
 def _persistence(server: "Server") -> Fields:
