@@ -160,6 +160,7 @@ def _memory(server: "Server") -> Fields:
         "mem_fragmentation_ratio": f"{use.resident / use.own:.2f}",
         "mem_fragmentation_bytes": use.mapped,
         **replication_info.memory(server),
+        "mem_not_counted_for_evict": 0,
         "mem_clients_slaves": slaves,
         "mem_clients_normal": clients - slaves,
         "mem_rank_directories": server.keyspace.recollections.ranks.bytes,
