@@ -12,7 +12,7 @@ import redis
 from tests.console import sample
 from tests.console.running import ConsoleProcess
 from tests.harness import browser as browsers
-from tests.harness.browser import Browser
+from tests.harness.browser import ENTER, LEFT, TAB, Browser
 from tests.harness.waiting import wait_until
 
 pytestmark = [
@@ -187,6 +187,55 @@ def test_it_fits_a_phone(page: Browser, client: redis.Redis) -> None:
             assert page.run(f"{mark}.left >= 0 && {mark}.right <= innerWidth"), path
     finally:
         page.resize(1280, 900)
+
+
+def test_a_keyboard_is_enough(page: Browser, client: redis.Redis) -> None:
+    """From the keys to a field of a hash, to a chart, and to another colour, without a mouse."""
+    client.hset("user:1", mapping={"city": "Oslo"})
+    go(page, "/prompt")
+    page.wait("document.readyState === 'complete'")
+    page.run("document.activeElement.blur()")
+    page.press("2")  # the second page
+    page.wait("location.pathname === '/keys' && document.readyState === 'complete'")
+    page.press(TAB)
+    assert page.run("document.activeElement.textContent") == "To the content"
+    assert page.run("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    page.press("/")
+    page.wait("document.activeElement.name === 'match'")
+    page.press(*"user:1", ENTER)
+    page.wait("location.search.includes('match=user') && document.readyState === 'complete'")
+    reach(page, "[href*='prefix=user']")
+    page.press(ENTER)
+    page.wait("location.search.includes('prefix=user') && document.readyState === 'complete'")
+    reach(page, "table.keys a")
+    page.press(ENTER)
+    page.wait("location.pathname === '/key' && document.readyState === 'complete'")
+    reach(page, "a[href*='/key/element']")
+    page.press(ENTER)
+    page.wait("document.querySelector('textarea') !== null")
+    reach(page, "textarea")
+    page.press("x")
+    reach(page, "form[action='/key/put'] button")
+    page.press(ENTER)
+    page.wait("document.querySelector('.note.good') !== null")
+    assert client.hget("user:1", "city") != b"Oslo"
+
+
+def test_the_arrow_keys_move_through_a_chart(page: Browser, client: redis.Redis) -> None:
+    go(page, "/")
+    page.wait("Number(document.querySelector('.chart').dataset.points || 0) > 2")
+    reach(page, "figure.chart")
+    page.press(LEFT)
+    page.wait("document.querySelector('.chart output').textContent !== ''")
+
+
+def reach(page: Browser, selector: str) -> None:
+    """Press Tab until an element has the focus."""
+    for _ in range(200):
+        page.press(TAB)
+        if page.run(f"document.activeElement.matches({selector!r})"):
+            return
+    raise AssertionError(f"Tab does not lead to {selector}")
 
 
 def test_light_and_dark_are_chosen(page: Browser) -> None:

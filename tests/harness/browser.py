@@ -17,6 +17,8 @@ from tests.harness.waiting import HANG_S, wait_until
 from tests.harness.watchdog import mind
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the protocol's name for an element's id
+TAB, ENTER, LEFT = "\ue004", "\ue007", "\ue012"
+"""Keys by the protocol's codes."""
 _FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -89,6 +91,12 @@ class Browser:
         element = self._find(selector)
         self._send("POST", f"/element/{element}/clear", {})
         self._send("POST", f"/element/{element}/value", {"text": text})
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other, wherever the focus is: characters, or the codes above."""
+        strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        keyboard = {"type": "key", "id": "keyboard", "actions": strokes}
+        self._send("POST", "/actions", {"actions": [keyboard]})
 
     def choose(self, selector: str, value: str) -> None:
         """Choose one of a list by its value."""

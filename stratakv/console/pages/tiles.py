@@ -55,9 +55,9 @@ def _of_strata(
         more = "+" if recorder.forecast.is_cut else ""
         found.append(
             _tile(
-                "Expiring soon",
+                "Expire in a minute",
                 f"{seen['expiring.minute']:,.0f}",
-                f"in a minute, {seen['expiring.hour']:,.0f}{more} in an hour",
+                f"{seen['expiring.hour']:,.0f}{more} in an hour",
             )
         )
     if int(info.get("store_damaged_places", 0) or 0):
