@@ -14,8 +14,9 @@ from tests.harness.servers import ROOT
 from tests.harness.waiting import HANG_S
 
 RUN = """
-import subprocess, sys, time
+import signal, subprocess, sys, time
 from tests.harness.watchdog import mind
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs in the background ignores it
 left = [subprocess.Popen(["sleep", "1000"]) for _ in range(3)]
 for one in left:
     mind(one.pid)
