@@ -20,7 +20,10 @@ from tests.harness.wire import Frame, WireClient
 
 GROUPS = 6
 TIMEOUT_MS = 3000
-BRISK_TIME = {"hbase.zookeeper.property.tickTime": "500"}
+BRISK_TIME = {
+    "hbase.zookeeper.property.tickTime": "500",
+    "hbase.zookeeper.property.maxSessionTimeout": "90000",  # else HBase's own would be 20 ticks
+}
 """A ZooKeeper that counts time finely, so that sessions end when they should."""
 
 

@@ -239,3 +239,21 @@ def test_a_table_keeps_its_number_of_groups(nodes: Nodes) -> None:
     nodes.groups = 5
     with pytest.raises(AssertionError, match="was made for 6 groups, not 5"):
         nodes.add()
+
+
+def test_functions_are_known_to_all_and_kept_with_the_first_group(nodes: Nodes) -> None:
+    first, second = nodes.add(), nodes.add()
+    nodes.settle()
+    body = "function(keys) return redis.call('INCR', keys[1]) end"
+    code = f"#!lua name=counts\nredis.register_function('up', {body})"
+    with second.client() as link:
+        assert not link.send("FUNCTION", "LOAD", code).frame.is_error
+    with client_of(nodes) as client:
+        for key in KEYS[:20]:
+            assert client.send(key, b"FCALL", b"up", b"1", key).number == 1
+        first.terminate()
+        second.terminate()
+        first.start()
+        nodes.settle()
+        for key in KEYS[:20]:
+            assert client.send(key, b"FCALL", b"up", b"1", key).number == 2

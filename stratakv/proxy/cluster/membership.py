@@ -52,13 +52,18 @@ class Membership:
         options, listeners = self._server.options, self._server.listeners
         return replace(
             self.cluster.myself,
-            host=options.cluster_announce_ip,
+            host=options.cluster_announce_ip or self._own_host(),
             peer_host=_own_address(options.bind),
             peer_port=listeners.port or listeners.tls_port,
             port=options.cluster_announce_port or listeners.port,
             tls_port=options.cluster_announce_tls_port or listeners.tls_port,
             hostname=options.cluster_announce_hostname,
         )
+
+    def _own_host(self) -> str:
+        """Where clients find this node if nothing is said; a node alone is where they are."""
+        server = self._server
+        return _own_address(server.options.bind) if server.table is not None else ""
 
     def announce(self) -> None:
         """Ports are open, or options have changed: tell who we are."""

@@ -53,6 +53,9 @@ LOOK_SECONDS: Final = 1.0
 """How often the register is looked at though nothing was told of it."""
 REST_SECONDS: Final = 0.2
 """After something that failed."""
+SESSION_SHARE: Final = 0.8
+"""Of cluster-node-timeout, for the session: ZooKeeper ends one up to a tick later than agreed, and
+to take what was another's takes a moment."""
 TAKEN_AT_ONCE: Final = 8
 DRAIN_SECONDS: Final = 10.0
 """How long what runs may take to its end, before a group goes."""
@@ -62,9 +65,8 @@ POLL_SECONDS: Final = 0.003
 
 def register(options: "Options") -> Registry:
     """The register of the table that the options name."""
-    return Registry(
-        options.hbase_zookeeper, options.hbase_table, seconds=options.cluster_node_timeout / 1000
-    )
+    seconds = options.cluster_node_timeout / 1000 * SESSION_SHARE
+    return Registry(options.hbase_zookeeper, options.hbase_table, seconds=seconds)
 
 
 class Ownership:

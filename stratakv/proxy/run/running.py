@@ -74,6 +74,8 @@ class Running:
         txn.budget = ROW_BUDGET
         try:
             value = invoke(session, entry, request) if serve is None else serve()
+            if work is None and session.txn is not txn and not txn.changed:
+                txn = session.txn  # it went to where the rows are: libraries in a cluster
             if work is not None:
                 if work.has_changes:
                     self._tell(session, work.txn, entry, request, value)
@@ -85,10 +87,10 @@ class Running:
             elif txn.effects is not None:
                 txn.effects = None  # a unit that has written nothing
         except (TooLong, WouldBlock):
-            (txn if work is None else work.txn).discard()
+            _discard(session, txn, work)
             raise
         except Exception as failure:
-            (txn if work is None else work.txn).discard()
+            _discard(session, txn, work)
             value = self.failed(entry, failure)
         if work is None and _sees_keys(entry):
             session.needs_commit = True
@@ -173,6 +175,16 @@ class Running:
             failure = CommandError(b"ERR internal error; see the server's log")
         self._stats.count_error(failure)
         return failure
+
+
+def _discard(session: Session, txn: Txn, work: LongWork | None) -> None:
+    """Forget what a command has written."""
+    if work is not None:
+        work.txn.discard()
+        return
+    txn.discard()
+    if session.txn is not txn:
+        session.txn.discard()
 
 
 def _pack_long_ones(txn: Txn, effects: list[Effect]) -> None:

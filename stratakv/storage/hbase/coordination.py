@@ -153,8 +153,8 @@ class Coordination:
         """Raises `Unsupported` if ZooKeeper ends sessions sooner than was asked for."""
         if 0 < self._granted < self._seconds - 0.001:
             raise Unsupported(
-                f"ZooKeeper at {self._address} allows sessions of {self._granted:g} s at most: "
-                f"cluster-node-timeout cannot be {self._seconds:g} s"
+                f"ZooKeeper at {self._address} allows sessions of {self._granted:g} s at most, "
+                f"not of {self._seconds:g} s: cluster-node-timeout has to be shorter"
             )
 
     async def _ensure(self, path: str) -> None:
