@@ -62,7 +62,7 @@ def lets_pass(session: Session, entry: Command, request: Request) -> bool:
     """Whether a request may run, as far as can be told at once: the usual case, in which nothing
     else is unusual. Requires: the client is restricted.
 
-    0.1 us, where `Dispatcher._admit`, which looks at everything, takes 1 us.
+    `Dispatcher._admit` looks at everything else too, one thing after the other.
     """
     if session.realm.id:
         return False
@@ -91,8 +91,8 @@ def _allowed(verdict: Verdict, requests: list[Request], first: int) -> list[Requ
     """The first request, and those with as many arguments that follow at once and may use their
     keys, whatever they are: the streak serves none but those of its command.
 
-    Two loops, since there are sixteen requests in a pipeline and the look at each is what rights
-    cost: 0.05 us instead of 0.09.
+    Two loops, since there are many requests in a pipeline and the look at each is what rights cost:
+    0.09 us of a GET of 1.06 us with one loop for both, and the command's name compared as well.
     """
     at, prefixes, matches = verdict.key_at, verdict.prefixes, verdict.matches
     count = len(requests[first])
