@@ -19,6 +19,7 @@ from tests.harness.hbase import HBaseServer, hbase_flags
 from tests.harness.servers import STRATAKV, StrataServer
 from tests.harness.waiting import HANG_S, wait_until
 from tests.hbase.conftest import PATIENT
+from tests.hbase.nodes import Nodes
 from tests.hbase.owners import Owner
 
 pytestmark = [pytest.mark.hbase]
@@ -65,6 +66,27 @@ def test_a_table_is_in_order_at_any_moment_of_its_server(
             thread.join()
     with server.client() as client:
         assert client.send("PING").frame.data == b"PONG"  # nobody has taken the table
+
+
+def test_a_table_of_several_groups_is_looked_through(
+    hbase_server: HBaseServer, tmp_path: Path
+) -> None:
+    nodes = Nodes(hbase_server, f"tools{random.getrandbits(32):x}", tmp_path)
+    try:
+        server = nodes.add()
+        nodes.settle()
+        with server.client() as client:
+            replies = client.pipeline([("SET", f"key{number}", "x") for number in range(200)])
+        assert {str(reply) for reply in replies} == {"status OK"}
+        done = run(hbase_server, nodes.table, "check")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "200 keys" in done.stdout
+        assert f"{nodes.groups} groups checked, no problem" in done.stdout
+        for key in ("key0", "key123"):
+            shown = run(hbase_server, nodes.table, "inspect", key)
+            assert "  type: string" in shown.stdout, key
+    finally:
+        nodes.stop()
 
 
 async def _count_wrongly(hbase: HBaseServer, table: str) -> None:
