@@ -62,7 +62,7 @@ test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 
 # The client of HBase and the engine, on a real one, and commands on a server that stands on it, at quick effort.
 # Where no HBase can be had, most is skipped. Bounded: by then something hangs.
-HBASE_TESTS ?= tests/commands tests/differential
+HBASE_TESTS ?= tests/commands tests/differential tests/tier/test_differential.py
 test-hbase: $(DEV)/.installed-test redis-server hbase
 	$(BIN)/pytest -m "not full" $(PYTEST_FLAGS) tests/hbase
 	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=hbase \
