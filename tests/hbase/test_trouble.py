@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
@@ -24,6 +24,7 @@ from tests.hbase.conftest import start_hbase
 
 pytestmark = [pytest.mark.hbase]
 
+Serve = Callable[..., StrataServer]
 BUSY = {
     "hbase.hregion.memstore.flush.size": str(256 << 10),
     "hbase.hregion.memstore.block.multiplier": "1",
@@ -42,6 +43,20 @@ def hbase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HBaseServer]:
     server.stop()
 
 
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts a server with these flags, which ends with the test."""
+    started: list[StrataServer] = []
+
+    def start(*flags: str) -> StrataServer:
+        started.append(StrataServer(tmp_path / "data", flags=flags))
+        return started[-1].start()
+
+    yield start
+    for server in started:
+        server.stop()
+
+
 def counter(client: WireClient, name: str) -> int:
     told = client.send("MEMORY", "MALLOC-STATS").frame.data or b""
     found = re.search(rb"%s: (\d+)" % name.encode(), told)
@@ -57,9 +72,9 @@ def says(server: StrataServer, *words: str) -> str:
 
 
 def test_a_server_that_asks_for_less_gets_less_and_loses_nothing(
-    hbase: HBaseServer, tmp_path: Path
+    hbase: HBaseServer, serve: Serve
 ) -> None:
-    server = StrataServer(tmp_path / "data", flags=hbase.flags("busy")).start()
+    server = serve(*hbase.flags("busy"))
     replies: list[str] = []
 
     def write(number: int) -> None:
@@ -78,13 +93,12 @@ def test_a_server_that_asks_for_less_gets_less_and_loses_nothing(
         assert len(replies) == 160
         assert set(replies) == {"status OK"}
         assert client.send("DBSIZE").frame.number == 160
-    server.stop()
 
 
 def test_an_hbase_that_is_silent_is_not_written_to_from_memory_without_end(
-    hbase: HBaseServer, tmp_path: Path
+    hbase: HBaseServer, serve: Serve
 ) -> None:
-    server = StrataServer(tmp_path / "data", flags=hbase.flags("silent")).start()
+    server = serve(*hbase.flags("silent"))
     flood = b"".join(encode("SET", f"key{number}", b"x" * 50_000) for number in range(20))
     sent = 0
     with server.client() as client:
@@ -100,14 +114,12 @@ def test_an_hbase_that_is_silent_is_not_written_to_from_memory_without_end(
         os.kill(hbase.pid, signal.SIGCONT)
     assert sent < FLOOD_BYTES, "all of it was read"
     wait_until(lambda: "integer" in says(server, "STRLEN", "key"))
-    server.stop()
 
 
 def test_one_that_is_away_for_too_long_is_told_and_served_from_again(
-    hbase: HBaseServer, tmp_path: Path
+    hbase: HBaseServer, serve: Serve
 ) -> None:
-    flags = [*hbase.flags("away"), "--hbase-patience", "2s"]
-    server = StrataServer(tmp_path / "data", flags=flags).start()
+    server = serve(*hbase.flags("away"), "--hbase-patience", "2s")
     with server.client() as client:
         client.send("SET", "known", "value")
         hbase.kill9()
@@ -152,8 +164,8 @@ def test_what_cannot_be_reached_is_named(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_what_the_client_of_an_hbase_does_is_measured(hbase: HBaseServer, tmp_path: Path) -> None:
-    server = StrataServer(tmp_path / "data", flags=hbase.flags("measured")).start()
+def test_what_the_client_of_an_hbase_does_is_measured(hbase: HBaseServer, serve: Serve) -> None:
+    server = serve(*hbase.flags("measured"))
     with server.client() as client:
         client.send("SET", "key", "value")
     with urlopen(f"http://127.0.0.1:{server.http_port}/metrics", timeout=HANG_S) as page:
@@ -165,7 +177,6 @@ def test_what_the_client_of_an_hbase_does_is_measured(hbase: HBaseServer, tmp_pa
     assert float(found["hbase_waiting"]) >= 0
     assert float(found["hbase_call_duration_seconds_count"]) > 0
     assert float(found["store_waiting_bytes"]) == 0
-    server.stop()
 
 
 @pytest.mark.parametrize(

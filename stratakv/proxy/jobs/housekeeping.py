@@ -295,7 +295,9 @@ class Housekeeper:
 
     def _reopened(self, done: "asyncio.Future[None]") -> None:
         """A store elsewhere was opened anew, or not."""
-        if not self._stopped and not done.cancelled():
+        if done.cancelled() or (self._stopped and done.exception() is not None):
+            return  # looked at, so that nobody reports it
+        if not self._stopped:
             self._mend(done.result)
 
     def _mend(self, reopen: Callable[[], None]) -> None:
