@@ -4,6 +4,7 @@ Nothing of it is taken on trust: it is read to its end and its CRC while it is p
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from stratakv.encodings.layout.metas import NO_EXPIRY
 from stratakv.encodings.rdb import files
@@ -15,8 +16,8 @@ from stratakv.tools.links import LinkError
 from stratakv.tools.replica_link import ReplicaLink
 from stratakv.tools.selection import Selection
 
-CHUNK_BYTES = 1 << 16
-LONGEST_STRING = 512 << 20
+CHUNK_BYTES: Final = 1 << 16
+LONGEST_STRING: Final = 512 << 20
 
 Chunks = Iterator[tuple[bytes, int]]
 """Parts of a dump, with how many keys are in them by then."""
