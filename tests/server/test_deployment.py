@@ -44,6 +44,18 @@ def test_every_port_is_published_on_the_loopback_alone() -> None:
     assert len(set(published)) == len(published)
 
 
+def test_the_nodes_of_a_cluster_say_where_they_are_published() -> None:
+    nodes = [service for name, service in SERVICES.items() if name.startswith("node-")]
+    assert len(nodes) == 3
+    for node in nodes:
+        given = {name: str(text) for name, text in node["environment"].items()}
+        chosen = options.load({}, {**given, "STRATAKV_REQUIREPASS": "x"}, None)
+        assert (chosen.engine, chosen.hbase_groups) == ("hbase", 12)
+        assert node["ports"] == [f"127.0.0.1:{chosen.cluster_announce_port}:6380"]
+        assert chosen.hbase_zookeeper.partition(":")[0] in SERVICES
+        assert set(node["depends_on"]) <= SERVICES.keys()
+
+
 def test_the_cache_tier_is_a_service_of_the_file() -> None:
     url = SERVICES["stratakv"]["environment"]["STRATAKV_CACHE_URL"]
     host = re.fullmatch(r"redis://(\w+):6379/0", url)
