@@ -183,7 +183,7 @@ def test_every_name_that_redis_has_too_has_its_default(
         for wire in (redis_wire, strata_wire)
     )
     ours = {b"bind", b"port", b"dir", b"client-output-buffer-limit", b"unixsocketperm"}
-    ours |= {b"logfile", b"pidfile", b"unixsocket"}
+    ours |= {b"logfile", b"pidfile", b"unixsocket", b"cluster-node-timeout"}
     ours |= {b"repl-diskless-load", b"repl-diskless-sync-delay"}
     shared = (set(redis) & set(strata)) - ours
     assert len(shared) > 60
