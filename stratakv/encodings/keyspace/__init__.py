@@ -8,6 +8,7 @@
     meta_cache     the limit of the cache of decoded metas
     frequencies    how often keys are used
     key_filter     which keys a database may have
+    plain_strings  which keys that are not cached are strings, so that SET need not look
     leftovers      what is too much to be freed at once
     sparse_ranges  where many rows were deleted
     recollections  what is remembered of collections

@@ -1,13 +1,16 @@
 """A database: one namespace, with its counts and its part of the cache of decoded metas."""
 
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stratakv.clock import Clock
 from stratakv.encodings.keyspace.key_filter import KeyFilter
 from stratakv.encodings.layout import metas, rows
 from stratakv.encodings.layout.metas import Meta
 from stratakv.storage.store import Store
+
+if TYPE_CHECKING:
+    from stratakv.encodings.keyspace._key_set import KeySet
 
 CACHED_META_BYTES: Final = 450
 """What a cached meta costs besides its value: objects, row names, dict slots (measured)."""
@@ -174,9 +177,11 @@ class Database:
         self.born, other.born = other.born, self.born
         self.filter, other.filter = other.filter, self.filter
 
-    def evict(self, excess: int) -> int:
+    def evict(self, excess: int, plain: "KeySet | None" = None) -> int:
         """A step of the hand over the oldest metas, which drops those that were not used since it
         last passed (CLOCK), until `excess` bytes are free; returns how many it dropped.
+
+        Those of plain strings leave a note (plain_strings.py).
         """
         cache, dirty, arrivals = self.cache, self.dirty, self.arrivals
         dropped = 0
@@ -196,6 +201,8 @@ class Database:
             self.cached_bytes -= meta.charge
             meta.charge = 0
             self.forgotten_ms = max(self.forgotten_ms, -meta.used)
+            if plain is not None and meta.is_plain_string:
+                plain.add(meta.row)
             dropped += 1
         return dropped
 

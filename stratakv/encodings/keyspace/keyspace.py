@@ -291,6 +291,7 @@ class Keyspace:
         """Move dirty metas and counts into the pending rows, once per commit for each."""
         pending = self.store.pending
         encode = metas.encode
+        plain = self.cache.plain or None  # nothing, if it is empty
         self.dirty = False
         self.on_collect()
         for database in self.opened.values():
@@ -301,6 +302,8 @@ class Keyspace:
                     value = pending[row] = encode(meta)
                     if value is None:
                         database.deleted += 1
+                    if plain is not None and not meta.is_plain_string:
+                        plain.discard(row)
                     cost = CACHED_META_BYTES + len(row) * 2 + len(value or b"")
                     cost += meta.members_bytes
                     grown += cost - meta.charge
@@ -322,6 +325,11 @@ class Keyspace:
         if self.leftovers:
             self.leftovers.free_some()
         self.cache.trim(self.opened.values())
+
+    def forget_plain(self) -> None:
+        """Know of no key any more that it is a plain string, unless it is cached."""
+        if self.cache.plain is not None:
+            self.cache.plain.clear()
 
     def is_live(self, database: int, key: bytes) -> bool:
         """Whether a key exists now, asked past the Txns."""
@@ -387,6 +395,7 @@ class Keyspace:
     def _leave(self, database: Database, ns: bytes) -> bytes:
         """Give a database another namespace, without keys, in place of one that is reclaimed."""
         old = database.ns
+        self.forget_plain()
         self.namespaces.drop(old, self._rows_of_young(database))
         self.leftovers.add(database.forget())
         database.ns = ns
@@ -483,6 +492,7 @@ class Keyspace:
         Raises `Damaged` if that cannot be read: then nothing more may be written.
         """
         self.store.abandon()
+        self.forget_plain()
         self.recollections.forget()
         self.tier.applied.clear()
         self.tier.doubt()

@@ -116,6 +116,8 @@ class LongTxn(Txn):
         """The keys whose metas or rows were written, once they have been looked through."""
         self._encoded: dict[bytes, Meta] = {}
         """Metas that are among the rows already."""
+        self._encoded_others = False
+        """Whether some of them are no plain strings."""
         self._settled = 0
         """Rows that were kept then: none of them is of a new incarnation."""
         self._oldest_dead: int | None = None
@@ -540,6 +542,7 @@ class LongTxn(Txn):
                 self.pause_if_due()
             raw = self.rows[meta.row] = metas.encode(meta)
             db.deleted += raw is None
+            self._encoded_others |= not meta.is_plain_string
             db.uncache(key)
         self._encoded, self.metas = self.metas, {}
 
@@ -550,6 +553,9 @@ class LongTxn(Txn):
         for mark in self._fresh.values():
             self.rows.setdefault(mark, None)
         cache = self.db.cache
+        if self._encoded_others:
+            self.keyspace.forget_plain()  # each by itself would take as long as to encode it
+            self._encoded_others = False
         if self._encoded:
             self.db.forgotten_ms = self.db.clock.now_ms
             for key in cache.keys() & self._encoded.keys():  # somebody has read it meanwhile

@@ -291,7 +291,7 @@ class Txn:
         Over a short string it is the same incarnation: without sub rows there is nothing to tell
         apart. Requires: the value is short enough for a meta (see strings.assign).
         """
-        old = self.metas.get(key) or self.db.cache.get(key) or self._load(key)
+        old = self.metas.get(key) or self.db.cache.get(key) or self.presume(key) or self._load(key)
         if old.type == STRING and old.encoding == WHOLE:
             meta = Meta(old.row, STRING, WHOLE, old.version, expire_ms, value, b"")
             self.metas[key] = meta
@@ -300,6 +300,20 @@ class Txn:
         else:
             version = self.keyspace.versions.next()
             self._replace(key, old, Meta(old.row, STRING, WHOLE, version, expire_ms, value, b""))
+
+    def presume(self, key: bytes) -> Meta | None:
+        """What a meta that is not cached must be like, all but its value and version, if that is
+        known without a look: it is a short string without an expire-time.
+
+        Requires: whoever asks replaces it, and does not hand it on.
+        """
+        plain = self.keyspace.cache.plain
+        if not plain or self.keyspace.measures:
+            return None  # what is elsewhere may have become somebody else's meanwhile
+        row = rows.meta_row(self.db.ns, key)
+        if row not in plain:
+            return None
+        return Meta(row, STRING, WHOLE, self.keyspace.versions.next(), NO_EXPIRY, b"", b"")
 
     def update(self, key: bytes, meta: Meta, extra: Extra) -> None:
         """Another value or count for the live key whose meta `find` gave."""

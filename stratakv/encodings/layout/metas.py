@@ -125,6 +125,11 @@ class Meta:
         return self.extra  # type: ignore[return-value]  # bytes, as required
 
     @property
+    def is_plain_string(self) -> bool:
+        """Whether it is a short string without an expire-time."""
+        return self.type == STRING and self.encoding == WHOLE and self.expire_ms == NO_EXPIRY
+
+    @property
     def order(self) -> bytes:
         """ "k#" | path of a sorted set."""
         return order_of(self.sub)

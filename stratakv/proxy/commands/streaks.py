@@ -97,9 +97,14 @@ def set_(session: Session, requests: list[Request], at: int) -> int:
             break
         key, value = request[1], request[2]
         old = cache.get(key)
-        if old is None or old.type != STRING or old.encoding != WHOLE:
+        if len(value) > most:
             break
-        if old.expire_ms != NO_EXPIRY or len(value) > most:
+        if old is None:
+            old = txn.presume(key)
+            if old is None:
+                break
+            txn.db.arrivals.append(key)
+        if old.type != STRING or old.encoding != WHOLE or old.expire_ms != NO_EXPIRY:
             break
         meta = Meta(old.row, STRING, WHOLE, old.version, NO_EXPIRY, value, b"")
         meta.charge = old.charge
