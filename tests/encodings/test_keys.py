@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,9 +88,10 @@ def test_delete_counts_live_keys_once(bench: Bench) -> None:
     assert bench.do(keys.count) == 0
 
 
-def test_existing_keys_count_as_often_as_named(bench: Bench) -> None:
+@pytest.mark.parametrize("uses", [True, False])
+def test_existing_keys_count_as_often_as_named(bench: Bench, uses: bool) -> None:
     set_strings(bench, [b"a"])
-    assert bench.do(keys.count_existing, (b"a", b"a", b"none")) == 2
+    assert bench.do(partial(keys.count_existing, uses=uses), (b"a", b"a", b"none")) == 2
 
 
 @pytest.mark.parametrize(
