@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import select
 import socket
 from collections import deque
@@ -53,8 +52,6 @@ class Connection(asyncio.Protocol):
         self.has_ended = False
         """The client has sent all that it ever will; what it sent is still served."""
         self._when_writable: Callable[[], None] | None = None
-        self._socket = -1
-        """Where replies may be written past the transport, if they may."""
         self.write_paused = False
         self.queued = 0
         """Bytes that wait elsewhere for this client."""
@@ -76,7 +73,6 @@ class Connection(asyncio.Protocol):
 
     def _attach(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
-        self._socket = -1 if self.is_secure else self.descriptor
         self.address = _format_address(transport.get_extra_info("peername"), "client")
         self.local_address = _format_address(transport.get_extra_info("sockname"), "server")
         self.session = None
@@ -132,7 +128,6 @@ class Connection(asyncio.Protocol):
             self._refuse_garbage(session)
         if self._parser.pending:
             self.check_query(session)
-        turns.served(session)
 
     def check_query(self, session: Session) -> None:
         """Cut a client whose request in the making, with what MULTI has queued, is too large, or
@@ -229,28 +224,12 @@ class Connection(asyncio.Protocol):
         data = out[0] if len(out) == 1 else b"".join(out)
         if data and not self._transport.is_closing():
             self._stats.bytes_out += len(data)
-            if self._socket < 0 or self._transport.get_write_buffer_size():
-                self._transport.write(data)
-            else:
-                self._write_now(data)
+            self._transport.write(data)
             if self.write_paused:
                 self._server.output_limits.check(self)
         session = self.session
         if session is not None and session.closing and not session.held:
             self._transport.close()
-
-    def _write_now(self, data: bytes) -> None:
-        """Write to the socket at once; uvloop's transport waits for the end of the round of events,
-        while the client could be at work already. What the system does not take, it gets.
-
-        Requires: the transport is open, and has nothing to write.
-        """
-        try:
-            taken = os.write(self._socket, data)
-        except OSError:
-            taken = 0  # there is no room, or the transport will say what it is
-        if taken < len(data):
-            self._transport.write(data[taken:])
 
     def set_keepalive(self, seconds: int) -> None:
         """Have the kernel probe a silent peer, so that dead ones are noticed."""

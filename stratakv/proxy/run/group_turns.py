@@ -116,9 +116,6 @@ class GroupTurns(Turns):
 
     # the end of a turn
 
-    def served(self, session: Session) -> None:
-        """Commits take milliseconds: a turn has one for each space."""
-
     def end(self) -> None:
         """Commit what was written, and let the replies go that are sure to be true."""
         if self.at_end is not None:

@@ -35,9 +35,6 @@ class LeasedTurns(Turns):
             for session, _, _ in self._held:
                 session.connection.pause_for_commit()
 
-    def served(self, session: Session) -> None:
-        """Commits take milliseconds: a turn has one."""
-
     def _hold_readers(self) -> None:
         """Let those who were told of keys wait for the next commit, and see that there is one."""
         for session in list(self._active.values()):

@@ -4,9 +4,6 @@ The first event of a turn reads the clock and schedules the turn's end; at the e
 was written is one engine batch, and the replies leave when it is through. A connection whose
 commands touched no key does not wait for somebody else's commit.
 
-A turn of many clients lets replies go in parts (`served`): each part is a commit like that of the
-end, and what is said here of turns holds for it.
-
 Invariants, between two turns
 1. No session has output or writes that no turn will see to: who is touched has an open turn.
 2. Replies are held only while a commit of the turns is under way in the store: at its end, what was
@@ -30,8 +27,6 @@ from stratakv.proxy.wire import encoding
 
 TURN_SECONDS: Final = 0.002
 """How long pipelines run in a turn before what is left of them waits for the next."""
-PART_SECONDS: Final = 0.0003
-"""How long clients are served before the replies that there are leave."""
 PENDING_ROWS: Final = 20_000
 """Rows that wait behind a slow commit before their writers are no longer read."""
 
@@ -65,8 +60,6 @@ class Turns:
         self.open = False
         self.moment = 0.0
         """When the turn began, by the monotonic clock."""
-        self._part_began = 0.0
-        """When replies left for the last time, or the turn began."""
         self.commit_seconds = 0.0
         self.commits = 0
         self.at_end: Callable[[], None] | None = None
@@ -86,25 +79,9 @@ class Turns:
     def begin(self) -> None:
         """Start a turn: read the clock once, and end the turn after this round of events."""
         self.open = True
-        self.moment = self._part_began = time.monotonic()
+        self.moment = time.monotonic()
         self.keyspace.clock.tick()
         self._loop.call_soon(self._end_and_check if self.checks else self.end)
-
-    def served(self, session: Session) -> None:
-        """What a client has sent was served: see whether replies should leave before the turn ends,
-        so that clients work on them while others are served.
-
-        Those of readers do, as long as nothing waits for a commit. Of what is written there is a
-        commit now and then; more of them would cost more than they give.
-        """
-        if self._store.busy or self.at_end is not None:
-            return
-        if not self.keyspace.changed:
-            session.needs_commit = False
-            session.connection.flush()
-        elif time.monotonic() - self._part_began > PART_SECONDS:
-            self._let_go()
-            self._part_began = time.monotonic()
 
     def begin_background(self) -> None:
         """Work of the server's own follows: it belongs to a turn like any other."""
@@ -117,10 +94,6 @@ class Turns:
             self.at_end()
         self.open = False
         self.keyspace.trim()
-        self._let_go()
-
-    def _let_go(self) -> None:
-        """Send the replies that there are, or hold them for the commit of what was written."""
         sessions, self._active = self._active, {}
         if not self.keyspace.changed and not self._store.busy:
             for session in sessions.values():
