@@ -64,7 +64,7 @@ test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 # Where no HBase can be had, most is skipped. Bounded: by then something hangs.
 HBASE_TESTS ?= tests/commands tests/differential tests/tier/test_differential.py
 test-hbase: $(DEV)/.installed-test redis-server hbase
-	$(BIN)/pytest -m "not full" $(PYTEST_FLAGS) tests/hbase
+	timeout 900 $(BIN)/pytest -m "not full" $(PYTEST_FLAGS) tests/hbase
 	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=hbase \
 	  timeout 600 $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) $(HBASE_TESTS)
 

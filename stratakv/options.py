@@ -829,11 +829,11 @@ def load(
         setattr(options, name.replace("-", "_"), parse(name, text, source))
     sources = {name: source for name, (_, source) in texts.items()}
     check_tier(options, sources)
-    _check_groups(options, sources)
+    check_groups(options, sources)
     return options
 
 
-def _check_groups(options: Options, sources: Mapping[str, str]) -> None:
+def check_groups(options: Options, sources: Mapping[str, str]) -> None:
     """Refuse what cannot be where keys are in several groups of slots."""
     groups = options.hbase_groups
     if groups == 1:

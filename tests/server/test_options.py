@@ -8,6 +8,7 @@ import pytest
 
 from stratakv import options
 from stratakv.options import BadOption, Options
+from stratakv.proxy.config.settings import Settings
 
 
 def test_without_anything_the_defaults_hold() -> None:
@@ -110,3 +111,21 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 )
 def test_sizes_have_redis_s_units(text: str, size: int) -> None:
     assert options.parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("save", "60 1"),
+        ("cache-url", "redis://127.0.0.1:6379"),
+        ("zset-store-url", "redis://127.0.0.1:6379"),
+    ],
+)
+def test_what_cannot_be_with_groups_of_slots_cannot_be_set_while_running(
+    name: str, value: str
+) -> None:
+    alone = Settings(Options(engine="hbase"), {})
+    alone.check_together([alone.check(name, value)])
+    of_a_cluster = Settings(Options(engine="hbase", hbase_groups=4), {})
+    with pytest.raises(BadOption, match="cannot be with hbase-groups"):
+        of_a_cluster.check_together([of_a_cluster.check(name, value)])

@@ -317,6 +317,7 @@ class Settings:
             kind, _, rest = change.name.partition("-")
             if rest == "encoding":
                 declared_options.check_version(wanted, kind, change.value, change.name)
+        declared_options.check_groups(wanted, {})
 
     def shown(self, change: SettingChange) -> tuple[str, str]:
         """The name of a change that was applied, and its value as logs may show it."""
