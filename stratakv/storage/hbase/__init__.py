@@ -21,6 +21,7 @@ of it, the fence, says who may write. The client needs the extra `stratakv[hbase
     servers       a connection to each server
     zookeeper     where to begin
     coordination  a session in which processes agree who owns what
+    kazoo_threads  from kazoo's threads into the loop
     wire          one connection: frames out, answers in, in any order
     requests      what is asked, as messages
     groups        names of rows: which bytes belong to which group

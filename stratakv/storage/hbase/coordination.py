@@ -28,6 +28,7 @@ from kazoo.protocol.serialization import Connect
 from kazoo.retry import KazooRetry
 
 from stratakv.storage.hbase.errors import HBaseError, Unreachable, Unsupported
+from stratakv.storage.hbase.kazoo_threads import in_the_loop, result_of
 from stratakv.storage.hbase.zookeeper import Address, quiet_logger
 
 BEATS: Final = 5
@@ -110,16 +111,12 @@ class Coordination:
 
     def _state_changed(self, state: str) -> None:
         if state == KazooState.LOST:
-            self._in_the_loop(self._lost)
+            in_the_loop(self._loop, self._lost)
         else:
-            self._in_the_loop(lambda: self._connected(state == KazooState.CONNECTED))
-
-    def _in_the_loop(self, then: Callable[[], None]) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(then)
+            in_the_loop(self._loop, lambda: self._connected(state == KazooState.CONNECTED))
 
     def _watch(self, event: object) -> None:
-        self._in_the_loop(self._on_change)
+        in_the_loop(self._loop, self._on_change)
 
     # the session
 
@@ -225,20 +222,9 @@ class Coordination:
 
     async def _call(self, result: Any) -> Any:
         """What a thread of kazoo finds out; raises KeyError if there is no such node."""
-        future: asyncio.Future[Any] = self._loop.create_future()
-
-        def settle() -> None:
-            if future.done():
-                return
-            if result.exception is not None:
-                future.set_exception(result.exception)
-            else:
-                future.set_result(result.value)
-
-        result.rawlink(lambda _: self._in_the_loop(settle))
         try:
             async with asyncio.timeout(CALL_SECONDS):
-                return await future
+                return await result_of(result)
         except TimeoutError as error:
             raise Unreachable(f"no answer from ZooKeeper at {self._address}") from error
         except NoNodeError as error:

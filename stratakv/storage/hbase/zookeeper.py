@@ -7,7 +7,7 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 from kazoo.client import KazooClient
@@ -15,6 +15,7 @@ from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 
 from stratakv.storage.hbase import messages_pb2 as pb
 from stratakv.storage.hbase.errors import HBaseError, Unreachable, Unsupported
+from stratakv.storage.hbase.kazoo_threads import result_of
 from stratakv.storage.hbase.servers import Server
 
 PORT: Final = 2181
@@ -64,7 +65,6 @@ class ZooKeeper:
     def __init__(self, address: Address, *, seconds: float) -> None:
         self._address = address
         self._seconds = seconds
-        self._loop = asyncio.get_running_loop()
         self._client = KazooClient(
             ",".join(address.hosts), timeout=SESSION_SECONDS, logger=quiet_logger()
         )
@@ -86,7 +86,7 @@ class ZooKeeper:
             self._client.start_async()
         try:
             async with asyncio.timeout(self._seconds):
-                value, _ = await self._await(self._client.get_async(path))
+                value, _ = await result_of(self._client.get_async(path))
         except TimeoutError as error:
             raise Unreachable(f"no answer from ZooKeeper at {self._address}") from error
         except NoNodeError as error:
@@ -102,25 +102,6 @@ class ZooKeeper:
         except KazooException as error:
             raise Unreachable(f"ZooKeeper at {self._address}: {error!r}") from error
         return bytes(value)
-
-    async def _await(self, result: Any) -> Any:
-        """What a thread of kazoo finds out."""
-        future: asyncio.Future[Any] = self._loop.create_future()
-
-        def settle() -> None:
-            if future.done():
-                return
-            if result.exception is not None:
-                future.set_exception(result.exception)
-            else:
-                future.set_result(result.value)
-
-        result.rawlink(lambda _: self._in_the_loop(settle))
-        return await future
-
-    def _in_the_loop(self, settle: Any) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(settle)
 
     async def close(self) -> None:
         """End the session; kazoo waits for its threads, so a thread waits for kazoo."""
