@@ -7,6 +7,8 @@ New tries come after a pause that grows from a tenth of a second to a few.
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 import ssl
 import time
 from typing import TYPE_CHECKING, Final
@@ -180,8 +182,14 @@ class MasterLink:
         self._replication.link_changed()
 
     def _hang_up(self) -> None:
+        """End the connection at once: the transport closes its socket when the loop goes on, but
+        the master should hear of it even if something keeps the loop."""
         writer, self._writer = self._writer, None
         if writer is not None:
+            with contextlib.suppress(Exception):
+                descriptor = os.dup(writer.get_extra_info("socket").fileno())
+                with socket.socket(fileno=descriptor) as same:
+                    same.shutdown(socket.SHUT_RDWR)
             with contextlib.suppress(Exception):
                 writer.transport.abort()
 
