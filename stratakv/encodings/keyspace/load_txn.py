@@ -30,6 +30,7 @@ class LoadTxn(LongTxn):
         super().__init__(
             keyspace, Database(index, ns, keyspace.clock), keyspace.store.written, pause, write
         )
+        self._spilled = None  # any row of the namespace may be asked for
 
     def has(self, key: bytes) -> bool:
         """Whether the key was loaded already."""

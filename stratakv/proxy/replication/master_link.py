@@ -238,7 +238,12 @@ class MasterLink:
         dump = DumpLoad(self._server, self._feed, reader, answer, length, mark)
         self.dump = dump
         self._told_at = time.monotonic()
-        await dump.run()
+        try:
+            await dump.run()
+        except LinkFailed as failure:
+            if self._is_dropped:  # why, was told; not that the full sync has come to nothing
+                log.warning("%s", failure)
+            raise
         self.dump = None
         self._replication.loaded_keys = dump.keys
         self._replication.replicas.cut_all("the master has sent everything anew")
