@@ -20,7 +20,7 @@ from tests.server.redis_launcher import Launched
 
 SAME = r"""
 # what both follow
-timeout 7
+timeout 907
 TCP-KeepAlive 60
 maxclients 77
 	slave-priority 33
@@ -73,7 +73,7 @@ def settings(client: WireClient) -> dict[bytes, bytes]:
 
 def test_a_file_means_the_same_to_redis_and_to_us(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "one.conf").write_text("busy-reply-threshold 400\ntimeout 8\n")
+    (tmp_path / "more" / "one.conf").write_text("busy-reply-threshold 400\ntimeout 908\n")
     file = conf(tmp_path, SAME.replace("include ", f"include {tmp_path}/"))
     redis = RedisServer(tmp_path / "redis")
     own = Launched(tmp_path / "own", words=[str(file)])
@@ -90,7 +90,7 @@ def test_a_file_means_the_same_to_redis_and_to_us(tmp_path: Path) -> None:
         wanted = {name: settings(theirs)[name] for name in named & shared}
         assert len(wanted) > 20
         assert {name: settings(ours)[name] for name in wanted} == wanted
-        assert settings(ours)[b"timeout"] == b"8"
+        assert settings(ours)[b"timeout"] == b"908"
     redis.stop()
     own.stop()
 
@@ -189,7 +189,7 @@ def test_commands_are_renamed_as_in_redis(tmp_path: Path) -> None:
         assert client.send("FLUSHALL").raw.startswith(b"-ERR unknown command")
         assert client.send("CFG", "GET", "timeout").frame.blobs() == [b"timeout", b"0"]
         assert client.send("CONFIG", "nokey").raw == b"$-1\r\n"
-        assert client.send("CFG", "SET", "timeout", "3").raw == b"+OK\r\n"
+        assert client.send("CFG", "SET", "timeout", "903").raw == b"+OK\r\n"
         assert client.send("CFG", "REWRITE").raw == b"+OK\r\n"
     own.stop()
     assert (tmp_path / "redis.conf").read_text().startswith(text)
@@ -227,17 +227,17 @@ def test_each_line_of_save_points_adds_to_those_before(tmp_path: Path) -> None:
 
 def test_the_directory_is_entered_where_it_stands(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "more.conf").write_text("timeout 9\n")
+    (tmp_path / "in" / "more.conf").write_text("timeout 909\n")
     given = read(tmp_path, f"dir {tmp_path}/in\ninclude more.conf\n")
     assert given.texts["dir"][0] == f"{tmp_path}/in"
-    assert given.texts["timeout"] == ("9", f"{tmp_path}/in/more.conf, line 1")
+    assert given.texts["timeout"] == ("909", f"{tmp_path}/in/more.conf, line 1")
 
 
 def test_flags_win_over_variables_and_those_over_the_file(tmp_path: Path) -> None:
-    given = read(tmp_path, "timeout 1\nmaxclients 1\ntcp-keepalive 1\nport 0\n")
+    given = read(tmp_path, "timeout 901\nmaxclients 1\ntcp-keepalive 1\nport 0\n")
     variables = {"STRATAKV_TIMEOUT": "2", "STRATAKV_MAXCLIENTS": "2"}
-    chosen = options.load({"timeout": "3"}, variables, None, given)
-    assert (chosen.timeout, chosen.maxclients, chosen.tcp_keepalive) == (3, 2, 1)
+    chosen = options.load({"timeout": "903"}, variables, None, given)
+    assert (chosen.timeout, chosen.maxclients, chosen.tcp_keepalive) == (903, 2, 1)
 
 
 def test_what_a_file_does_not_say_is_as_in_redis(tmp_path: Path) -> None:
@@ -248,11 +248,11 @@ def test_what_a_file_does_not_say_is_as_in_redis(tmp_path: Path) -> None:
 
 
 def test_serve_takes_a_redis_conf_and_paths_are_seen_from_its_directory(tmp_path: Path) -> None:
-    file = conf(tmp_path, "logfile log\nunixsocket sock\ntimeout 5\nappendonly yes\nhz 50\n")
+    file = conf(tmp_path, "logfile log\nunixsocket sock\ntimeout 905\nappendonly yes\nhz 50\n")
     server = StrataServer(tmp_path / "data", flags=[str(file), "--port", str(free_port())]).start()
     with server.client() as client:
         assert client.send("CONFIG", "GET", "durability").frame.blobs()[1] == b"everysec"
-        assert client.send("CONFIG", "GET", "timeout").frame.blobs()[1] == b"5"
+        assert client.send("CONFIG", "GET", "timeout").frame.blobs()[1] == b"905"
         client.send("SET", "k", "v")
     assert (tmp_path / "data" / "sock").is_socket()
     assert "hz 50" in (tmp_path / "data" / "log").read_text()
@@ -263,7 +263,7 @@ def test_serve_takes_a_redis_conf_and_paths_are_seen_from_its_directory(tmp_path
 
 
 def test_serve_names_the_line_that_it_refuses(tmp_path: Path) -> None:
-    file = conf(tmp_path, "timeout 5\ncluster-enabled yes\n")
+    file = conf(tmp_path, "timeout 905\ncluster-enabled yes\n")
     ended = subprocess.run(
         [*STRATAKV, "serve", str(file)],
         capture_output=True,
@@ -281,7 +281,7 @@ def test_serve_names_the_line_that_it_refuses(tmp_path: Path) -> None:
 
 REWRITTEN = """\
 # head
-timeout 1
+timeout 901
   # indented
 
 slave-priority 5
@@ -295,7 +295,7 @@ def test_a_rewritten_file_keeps_comments_and_order() -> None:
     limits = "normal 1 2 3 slave 4 5 6 pubsub 7 8 9"
     values = {"replica-priority": "6", "client-output-buffer-limit": limits, "requirepass": 'a" b'}
     assert rewritten(REWRITTEN, values) == (
-        "# head\ntimeout 1\n  # indented\n\nreplica-priority 6\n"
+        "# head\ntimeout 901\n  # indented\n\nreplica-priority 6\n"
         "client-output-buffer-limit normal 1 2 3\nclient-output-buffer-limit slave 4 5 6\n# tail\n"
         "# Generated by CONFIG REWRITE\nclient-output-buffer-limit pubsub 7 8 9\n"
         'requirepass "a\\" b"\n'
@@ -313,11 +313,11 @@ def test_words_are_written_so_that_they_read_the_same(tmp_path: Path) -> None:
 
 def test_rewrite_and_restart_give_back_what_was_set(tmp_path: Path) -> None:
     file = conf(
-        tmp_path, "# mine\ntimeout 1\nhash-max-ziplist-entries 7\nuser old on nopass +@all\n"
+        tmp_path, "# mine\ntimeout 901\nhash-max-ziplist-entries 7\nuser old on nopass +@all\n"
     )
     own = Launched(tmp_path / "data", words=[str(file)]).start()
     changes = {
-        "timeout": "4",
+        "timeout": "904",
         "hash-max-listpack-entries": "9",
         "appendonly": "yes",
         "appendfsync": "always",
@@ -336,7 +336,7 @@ def test_rewrite_and_restart_give_back_what_was_set(tmp_path: Path) -> None:
         assert client.send("CONFIG", "REWRITE").raw == b"+OK\r\n"
         before, users = settings(client), client.send("ACL", "LIST").raw
     text = file.read_text()
-    assert text.startswith("# mine\ntimeout 4\nhash-max-listpack-entries 9\nuser default on ")
+    assert text.startswith("# mine\ntimeout 904\nhash-max-listpack-entries 9\nuser default on ")
     assert "user old" not in text
     own.stop()
     own.start()
@@ -361,15 +361,15 @@ def test_what_another_file_says_as_well_is_not_rewritten(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_kill_while_rewriting_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     filler = "".join(f"# line {number} of a long file\n" for number in range(20_000))
-    file = conf(tmp_path, f"{filler}timeout 1\n")
-    texts = {f"{filler}timeout {seconds}\n" for seconds in (1, 2)}
+    file = conf(tmp_path, f"{filler}timeout 901\n")
+    texts = {f"{filler}timeout {seconds}\n" for seconds in (901, 902)}
     for round_ in range(5):
         own = Launched(tmp_path / f"data{round_}", words=[str(file)]).start()
         with own.client() as client:
-            for seconds in (1, 2, 1, 2):
+            for seconds in (901, 902, 901, 902):
                 client.send("CONFIG", "SET", "timeout", str(seconds))
                 assert client.send("CONFIG", "REWRITE").raw == b"+OK\r\n"
-            lines = [("CONFIG", "SET", "timeout", "1"), ("CONFIG", "REWRITE")] * 2
+            lines = [("CONFIG", "SET", "timeout", "901"), ("CONFIG", "REWRITE")] * 2
             client.write(b"".join(b"%b\r\n" % " ".join(line).encode() for line in lines))
             own.kill9()
         assert file.read_text() in texts
