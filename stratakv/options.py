@@ -514,7 +514,7 @@ class Options:
         "rows of collections in memory; 0 takes 1/128 of the machine's, 24 mb to 256 mb",
         live=True,
     )
-    write_buffer_bytes: int = option(16 << 20, SIZE, "LevelDB's memtable")
+    write_buffer_bytes: int = option(32 << 20, SIZE, "LevelDB's memtable")
     maxdisk_bytes: int = option(
         0,
         SIZE,
@@ -522,7 +522,7 @@ class Options:
         live=True,
     )
     disk_reserve_bytes: int = option(
-        192 << 20,
+        384 << 20,
         SIZE,
         "room kept for deleting on a full disk: twelve write buffers, a fifth of the disk at most",
     )
