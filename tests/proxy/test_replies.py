@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stratakv.errors import CommandError, wrong_type
+from stratakv.proxy.wire import encoding as encoding_module
 from stratakv.proxy.wire.encoding import CHUNK, RESP2, RESP3
 from stratakv.proxy.wire.replies import (
     NO_REPLY,
     NULL_ARRAY,
     OK,
     Boolean,
+    Digits,
     Members,
     Pairs,
     Push,
@@ -21,6 +25,7 @@ from stratakv.proxy.wire.replies import (
     Stream,
     Text,
 )
+from tests.harness.extensions import compiled
 from tests.harness.servers import RedisServer
 
 CASES: list[tuple[Any, bytes, bytes]] = [
@@ -57,6 +62,22 @@ CASES: list[tuple[Any, bytes, bytes]] = [
         b"%1\r\n$1\r\nf\r\n%1\r\n$1\r\ng\r\n:1\r\n",
     ),
     (Pairs([(b"m", 1.5)]), b"*2\r\n$1\r\nm\r\n$3\r\n1.5\r\n", b"*1\r\n*2\r\n$1\r\nm\r\n,1.5\r\n"),
+    (
+        [b"m", Digits(b"1.5"), b"", b"x" * 10],
+        b"*4\r\n$1\r\nm\r\n$3\r\n1.5\r\n$0\r\n\r\n$10\r\nxxxxxxxxxx\r\n",
+        b"*4\r\n$1\r\nm\r\n,1.5\r\n$0\r\n\r\n$10\r\nxxxxxxxxxx\r\n",
+    ),
+    ((b"a", b"b"), b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"),
+    (
+        [b"%03d" % number for number in range(100)],
+        b"*100\r\n" + b"".join(b"$3\r\n%03d\r\n" % number for number in range(100)),
+        b"*100\r\n" + b"".join(b"$3\r\n%03d\r\n" % number for number in range(100)),
+    ),
+    (
+        [b"x" * number for number in range(1030)],
+        b"*1030\r\n" + b"".join(b"$%d\r\n%b\r\n" % (n, b"x" * n) for n in range(1030)),
+        b"*1030\r\n" + b"".join(b"$%d\r\n%b\r\n" % (n, b"x" * n) for n in range(1030)),
+    ),
     (Members([b"a"]), b"*1\r\n$1\r\na\r\n", b"~1\r\n$1\r\na\r\n"),
     (Text(b"hi"), b"$2\r\nhi\r\n", b"=6\r\ntxt:hi\r\n"),
     (Boolean(True), b":1\r\n", b"#t\r\n"),
@@ -75,6 +96,18 @@ CASES: list[tuple[Any, bytes, bytes]] = [
         b"*1\r\n-" + wrong_type().text + b"\r\n",
     ),
 ]
+
+
+@pytest.fixture(scope="module", params=["Python", "C"], autouse=True)
+def arrays(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Every test of this page holds for both ways of making plain arrays."""
+    source = Path(encoding_module.__file__).with_name("_pack.c")
+    with pytest.MonkeyPatch.context() as patch:
+        in_c = compiled(source, tmp_path_factory.mktemp("pack")) if request.param == "C" else None
+        patch.setattr(encoding_module, "ARRAY", in_c and in_c.array)
+        yield
 
 
 @pytest.mark.parametrize(("value", "resp2", "resp3"), CASES)

@@ -1,10 +1,16 @@
-/* Commands as bytes: what packing.py does word by word, for commands of the plain form alone.
+/* Arrays of bulk strings as bytes: commands for packing.py, which does it word by word, and replies
+ * for encoding.py, which does it item by item. Both go on with what is not of the plain form.
  *
  *     pack(commands, start, large) -> (packed, next)
  *
  * `packed` are the bytes of the commands from `start` on, in one piece, and `next` is the place of
  * the first that is not among them: it has an argument of more than `large` bytes, which is not to
- * be copied, or it is no list or tuple of bytes. packing.py goes on from there.
+ * be copied, or it is no list or tuple of bytes.
+ *
+ *     array(items, also) -> packed or None
+ *
+ * The bytes of one reply. None if it is no list or tuple, or if an item is of another class than
+ * bytes and `also`, a subclass of it.
  */
 
 #define PY_SSIZE_T_CLEAN
@@ -62,13 +68,13 @@ packed_size(PyObject *command, Py_ssize_t large)
 }
 
 static char *
-put_command(char *at, PyObject *command)
+put_array(char *at, PyObject *words)
 {
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(command);
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(words);
 
     at = put_header(at, '*', count);
     for (Py_ssize_t place = 0; place < count; place++) {
-        PyObject *word = PySequence_Fast_GET_ITEM(command, place);
+        PyObject *word = PySequence_Fast_GET_ITEM(words, place);
         Py_ssize_t length = PyBytes_GET_SIZE(word);
         at = put_header(at, '$', length);
         memcpy(at, PyBytes_AS_STRING(word), length);
@@ -103,17 +109,60 @@ pack(PyObject *module, PyObject *args)
         return NULL;
     at = PyBytes_AS_STRING(packed);
     for (Py_ssize_t place = start; place < next; place++)
-        at = put_command(at, PyList_GET_ITEM(commands, place));
+        at = put_array(at, PyList_GET_ITEM(commands, place));
     return Py_BuildValue("(Nn)", packed, next);
+}
+
+/* The bytes that a reply takes; -1 if it is not plain. */
+static Py_ssize_t
+array_size(PyObject *items, PyTypeObject *also)
+{
+    Py_ssize_t count, size;
+
+    if (!PyList_Check(items) && !PyTuple_Check(items))
+        return -1;
+    count = PySequence_Fast_GET_SIZE(items);
+    size = header_size(count);
+    for (Py_ssize_t place = 0; place < count; place++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, place);
+        Py_ssize_t length;
+        if (!PyBytes_CheckExact(item) && Py_TYPE(item) != also)
+            return -1;
+        length = PyBytes_GET_SIZE(item);
+        size += header_size(length) + length + 2;
+    }
+    return size;
+}
+
+static PyObject *
+array(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyTypeObject *also;
+    PyObject *packed;
+    Py_ssize_t size;
+
+    if (count != 2 || !PyType_Check(args[1])
+        || !PyType_IsSubtype(also = (PyTypeObject *)args[1], &PyBytes_Type)) {
+        PyErr_SetString(PyExc_TypeError, "array() takes items and a class of bytes");
+        return NULL;
+    }
+    size = array_size(args[0], also);
+    if (size < 0)
+        Py_RETURN_NONE;
+    packed = PyBytes_FromStringAndSize(NULL, size);
+    if (packed != NULL)
+        put_array(PyBytes_AS_STRING(packed), args[0]);
+    return packed;
 }
 
 static PyMethodDef methods[] = {
     {"pack", pack, METH_VARARGS, "The bytes of plain commands, and the place of the next one."},
+    {"array", (PyCFunction)(void (*)(void))array, METH_FASTCALL, "The bytes of a plain reply."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_pack", "Commands as bytes.", -1, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_pack", "Arrays of bulk strings as bytes.", -1, methods, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC

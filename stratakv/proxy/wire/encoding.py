@@ -32,6 +32,19 @@ LONG_ARRAY: Final = 1000
 """Replies with more bytes or elements are not encoded at one go."""
 
 Encoder = Callable[[list[bytes], Any], None]
+PlainArray = Callable[[Sequence[Any], type[bytes]], bytes | None]
+
+
+def _find_array() -> PlainArray | None:
+    """Arrays of bulk strings in C, if that was compiled."""
+    try:
+        from stratakv.proxy.wire import _pack
+    except ImportError:
+        return None
+    return _pack.array
+
+
+ARRAY: Final = _find_array()
 
 INTEGERS: Final = tuple(b":%d\r\n" % number for number in range(1024))
 BULK_HEADS: Final = tuple(b"$%d\r\n" % length for length in range(1024))
@@ -110,10 +123,12 @@ def _nothing(out: list[bytes], value: object) -> None:
 class Encoding:
     """One protocol version: a table from a value's type to its bytes."""
 
-    __slots__ = ("_encoders", "null", "version")
+    __slots__ = ("_also", "_encoders", "null", "version")
 
     def __init__(self, version: int) -> None:
         self.version = version
+        self._also: type[bytes] = bytes if version == 3 else Digits
+        """Besides bytes, what is a bulk string too, and often stands in arrays."""
         self.null = b"_\r\n" if version == 3 else b"$-1\r\n"
         self._encoders: dict[type, Encoder] = {
             bytes: _bulk,
@@ -212,6 +227,11 @@ class Encoding:
         out.append(self.null)
 
     def _array(self, out: list[bytes], items: Sequence[Any]) -> None:
+        if ARRAY is not None:
+            packed = ARRAY(items, self._also)
+            if packed is not None:
+                out.append(packed)
+                return
         size = len(items)
         out.append(ARRAY_HEADS[size] if size < 1024 else b"*%d\r\n" % size)
         if size > 8 and set(map(type, items)) == _ONLY_BYTES:
