@@ -163,6 +163,7 @@ class Server:
 
     async def listen(self) -> None:
         """Open the sockets; raises OSError with the address in its text."""
+        self.replication.start()  # before anybody can write: what is not told, replicas never have
         await self.listeners.open()
         self.announce()
         if self.ownership is not None:
@@ -322,7 +323,6 @@ class Server:
         self.client_memory.choose()
         self.oom_score.follow_role()
         self.housekeeper.start()
-        self.replication.start()
         self.tenancy.begin()
         await self.stopping.wait()
         service_manager.tell(service_manager.STOPPING)

@@ -68,7 +68,7 @@ class Replication:
         self.full_syncs = self.partial_syncs = self.refused_syncs = 0
 
     def start(self) -> None:
-        """Take the place that the options and the store tell of."""
+        """Take the place that the options and the store tell of. Requires: nobody is served yet."""
         if self._options.replicaof:
             self.follow(self._options.replicaof)
         elif self.feed.was_open:
