@@ -55,7 +55,10 @@ def test_a_master_that_comes_back_tells_its_replica_of_its_first_write(
     follower = StrataServer(tmp_path / "replica").start()
     follow(follower, leader)
     for _ in range(rounds(10, least=3)):
-        _ = leader.terminate() if end == "SIGTERM" else leader.kill9()
+        if end == "SIGTERM":
+            leader.terminate()
+        else:
+            leader.kill9()
         with writing_at(leader.port):
             leader.start()
         wait_in_step(leader, follower)
