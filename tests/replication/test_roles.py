@@ -175,6 +175,21 @@ def test_redis_cli_takes_a_dump(followed: Two, tmp_path: Path) -> None:
     oracle.stop()
 
 
+def test_redis_cli_shows_the_stream(followed: Two) -> None:
+    leader, _ = followed
+    flags = ["redis-cli", "-p", str(leader.port), "--replica"]
+    with subprocess.Popen(flags, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            assert process.stdout is not None
+            with leader.client() as one:
+                wait_until(lambda: info(one)["connected_slaves"] == "2")
+                one.send("SET", "k", "what is told")
+            shown = iter(process.stdout.readline, b"")
+            assert any(line.strip() == b'"SET","k","what is told"' for line in shown)
+        finally:
+            process.kill()
+
+
 def test_an_old_replica_without_marks_gets_a_length(followed: Two) -> None:
     with followed[0].client() as client:
         client.write(b"SYNC\r\n")
