@@ -112,7 +112,13 @@ def _server(server: "Server") -> Fields:
         "executable": os.path.abspath(sys.argv[0]),
         "config_file": server.options.config,
         "io_threads_active": 0,
+        **_end(server),
     }
+
+
+def _end(server: "Server") -> Fields:
+    left = server.ending.left_ms
+    return {} if left is None else {"shutdown_in_milliseconds": left}
 
 
 def _clients(server: "Server") -> Fields:

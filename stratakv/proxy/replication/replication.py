@@ -263,6 +263,7 @@ class Replication:
     def _replicas_changed(self) -> None:
         self.waits.look()
         self.failover.look()
+        self._server.ending.look()
         self._look_at_guards()
 
     def _look_at_guards(self) -> None:
