@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from stratakv import errors
 from stratakv.errors import CommandError
 from stratakv.proxy.run.blocking import WouldBlock
-from stratakv.proxy.run.guards import FOR_THE_END, LOCKED
+from stratakv.proxy.run.guards import FOR_THE_END
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -92,7 +92,7 @@ class Ending:
         server = self._server
         offset = server.replication.feed.position.offset
         replicas = server.replication.replicas
-        is_writing = server.dispatcher.guards.bits & LOCKED and "nosave" not in self._words
+        is_writing = server.dispatcher.guards.are_locked and "nosave" not in self._words
         return not is_writing and all(one.acknowledged >= offset for one in replicas.all())
 
     @property

@@ -79,11 +79,14 @@ class Failover:
         candidates = self._replication.replicas.online()
         if self._target is not None:
             candidates = [one for one in candidates if one is self._target]
+        is_writing = self._server.dispatcher.guards.are_locked
         ready = [one for one in candidates if one.acknowledged >= offset]
-        if ready:
+        if ready and not is_writing:
             self._hand_over(ready[0])
         elif self._deadline and self._server.loop.time() > self._deadline:
-            if self._is_forced and self._target is not None:
+            if is_writing:
+                self.abort("a long command was still writing")
+            elif self._is_forced and self._target is not None:
                 log.warning("FAILOVER to %s time out exceeded, failing over.", self._target.name)
                 self._hand_over(self._target)
             else:

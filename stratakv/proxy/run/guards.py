@@ -156,6 +156,11 @@ class Guards:
         for session in paused:
             self._resume_soon(session)
 
+    @property
+    def are_locked(self) -> bool:
+        """Whether a long command writes, of which nobody has been told yet."""
+        return bool(self.bits & LOCKED)
+
     def lock(self, exist: bool) -> None:
         """Whether there are locks on keys from now on."""
         self.bits = self.bits | LOCKED if exist else self.bits & ~LOCKED

@@ -1,0 +1,81 @@
+"""Long commands that write while their server changes its place among others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.servers import StrataServer
+from tests.harness.waiting import wait_until
+from tests.harness.wire import Arg, WireClient, encode
+from tests.replication.fleet import contents, follow, info, wait_in_step
+
+Two = tuple[StrataServer, StrataServer]
+MEMBERS = 300_000
+AT_ONCE = 5000
+SCRIPT = """
+redis.call('SET', 'k', 'late')
+for i = 1, 100000000 do end
+return redis.sha1hex('')
+"""
+LONG: dict[str, tuple[Arg, ...]] = {
+    "a script": ("EVAL", SCRIPT, 1, "k"),
+    "a script that names no keys": ("EVAL", SCRIPT, 0),
+    "a command": ("SUNIONSTORE", "k", "big", "none"),
+}
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Two]:
+    """A master with a large set, and its replica."""
+    leader = StrataServer(tmp_path / "master").start()
+    follower = StrataServer(tmp_path / "replica").start()
+    with leader.client() as client:
+        for first in range(0, MEMBERS, AT_ONCE):
+            client.send("SADD", "big", *range(first, first + AT_ONCE))
+        client.send("SET", "k", "early")
+    follow(follower, leader)
+    yield leader, follower
+    follower.stop()
+    leader.stop()
+
+
+def begin(server: StrataServer, client: WireClient, call: tuple[Arg, ...]) -> None:
+    """Start a long command; returns when it works in slices."""
+    with server.client() as observer:
+        before = info(observer, "stats")["long_commands"]
+        client.write(encode(*call))
+        wait_until(lambda: info(observer, "stats")["long_commands"] != before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", LONG.values(), ids=LONG)
+def test_a_failover_takes_what_is_being_written_along(pair: Two, call: tuple[Arg, ...]) -> None:
+    leader, follower = pair
+    with leader.client() as one, leader.client() as busy, follower.client() as other:
+        begin(leader, busy, call)
+        assert one.send("FAILOVER").raw == b"+OK\r\n"
+        assert not busy.read().frame.is_error
+        wait_until(lambda: info(one)["role"] == "slave" and info(other)["role"] == "master")
+        wait_in_step(follower, leader)
+        assert info(other, "stats")["sync_full"] == "0"
+        assert contents(other) == contents(one)
+        assert other.send("GET", "k").raw != b"$5\r\nearly\r\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", LONG.values(), ids=LONG)
+def test_who_begins_to_follow_leaves_what_is_being_written_behind(
+    pair: Two, call: tuple[Arg, ...]
+) -> None:
+    leader, follower = pair
+    with leader.client() as one, leader.client() as busy, follower.client() as other:
+        begin(leader, busy, call)
+        other.send("REPLICAOF", "NO", "ONE")
+        one.send("REPLICAOF", "127.0.0.1", follower.port)
+        busy.read()
+        wait_in_step(follower, leader)
+        assert contents(other) == contents(one)
+        assert other.send("GET", "k").raw == b"$5\r\nearly\r\n"
