@@ -17,7 +17,7 @@ MEMBERS = 300_000
 AT_ONCE = 5000
 SCRIPT = """
 redis.call('SET', 'k', 'late')
-for i = 1, 100000000 do end
+for i = 1, 300000000 do end
 return redis.sha1hex('')
 """
 LONG: dict[str, tuple[Arg, ...]] = {
@@ -33,13 +33,17 @@ def pair(tmp_path: Path) -> Iterator[Two]:
     leader = StrataServer(tmp_path / "master").start()
     follower = StrataServer(tmp_path / "replica").start()
     with leader.client() as client:
-        for first in range(0, MEMBERS, AT_ONCE):
-            client.send("SADD", "big", *range(first, first + AT_ONCE))
-        client.send("SET", "k", "early")
+        fill(client)
     follow(follower, leader)
     yield leader, follower
     follower.stop()
     leader.stop()
+
+
+def fill(client: WireClient) -> None:
+    for first in range(0, MEMBERS, AT_ONCE):
+        client.send("SADD", "big", *range(first, first + AT_ONCE))
+    client.send("SET", "k", "early")
 
 
 def begin(server: StrataServer, client: WireClient, call: tuple[Arg, ...]) -> None:
@@ -79,3 +83,25 @@ def test_who_begins_to_follow_leaves_what_is_being_written_behind(
         wait_in_step(follower, leader)
         assert contents(other) == contents(one)
         assert other.send("GET", "k").raw == b"$5\r\nearly\r\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", LONG.values(), ids=LONG)
+def test_the_first_replica_that_comes_meanwhile_has_what_is_being_written(
+    tmp_path: Path, call: tuple[Arg, ...]
+) -> None:
+    leader = StrataServer(tmp_path / "master").start()
+    follower = StrataServer(tmp_path / "replica").start()
+    with leader.client() as one, leader.client() as busy, follower.client() as other:
+        one.send("SET", "k", "early")
+        if call is LONG["a command"]:
+            fill(one)
+        begin(leader, busy, call)
+        other.send("REPLICAOF", "127.0.0.1", leader.port)
+        wait_until(lambda: info(other)["master_link_status"] == "up")
+        assert other.send("GET", "k").raw == b"$5\r\nearly\r\n", "it was not long enough"
+        assert not busy.read().frame.is_error
+        wait_in_step(leader, follower)
+        assert contents(other) == contents(one)
+    follower.stop()
+    leader.stop()
