@@ -15,6 +15,7 @@ from tests.replication.fleet import contents, follow, info, wait_in_step
 Two = tuple[StrataServer, StrataServer]
 MEMBERS = 300_000
 AT_ONCE = 5000
+PATIENT = ("--busy-reply-threshold", "0")
 SCRIPT = """
 redis.call('SET', 'k', 'late')
 for i = 1, 300000000 do end
@@ -30,7 +31,7 @@ LONG: dict[str, tuple[Arg, ...]] = {
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Two]:
     """A master with a large set, and its replica."""
-    leader = StrataServer(tmp_path / "master").start()
+    leader = StrataServer(tmp_path / "master", flags=PATIENT).start()
     follower = StrataServer(tmp_path / "replica").start()
     with leader.client() as client:
         fill(client)
@@ -90,7 +91,7 @@ def test_who_begins_to_follow_leaves_what_is_being_written_behind(
 def test_the_first_replica_that_comes_meanwhile_has_what_is_being_written(
     tmp_path: Path, call: tuple[Arg, ...]
 ) -> None:
-    leader = StrataServer(tmp_path / "master").start()
+    leader = StrataServer(tmp_path / "master", flags=PATIENT).start()
     follower = StrataServer(tmp_path / "replica").start()
     with leader.client() as one, leader.client() as busy, follower.client() as other:
         one.send("SET", "k", "early")

@@ -124,7 +124,7 @@ def _end(server: "Server") -> Fields:
 def _clients(server: "Server") -> Fields:
     sessions = server.sessions.values()
     return {
-        "connected_clients": len(sessions),
+        "connected_clients": len(sessions) - len(server.replication.replicas),
         "cluster_connections": 0,
         "maxclients": server.options.maxclients,
         "client_recent_max_input_buffer": max((s.connection.unparsed for s in sessions), default=0),

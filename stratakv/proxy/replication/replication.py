@@ -161,7 +161,7 @@ class Replication:
             self._knows_position = True
             self.failover.ended()
         elif link is not None and link.takes_over and link.has_failed:
-            self.failover.abort(link.reason)
+            self.failover.abort("no link to the replica")
         self._look_at_guards()
 
     def abandon(self) -> None:
