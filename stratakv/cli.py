@@ -358,13 +358,12 @@ def _obey_signals(loop: asyncio.AbstractEventLoop, server: Callable[[], "Server"
 
     SIGHUP has files opened again; a terminal that hangs up ends nothing, as with Redis.
     """
-    from stratakv.proxy.jobs.ending import obey_signal
 
     def terminate() -> None:
-        obey_signal(server(), server().options.shutdown_on_sigterm)
+        server().ending.begin(server().options.shutdown_on_sigterm.split())
 
     def interrupt() -> None:
-        obey_signal(server(), server().options.shutdown_on_sigint)
+        server().ending.hasten(server().options.shutdown_on_sigint.split())
 
     loop.add_signal_handler(signal.SIGTERM, terminate)
     loop.add_signal_handler(signal.SIGINT, interrupt)

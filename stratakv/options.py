@@ -623,6 +623,9 @@ class Options:
         live=True,
     )
     shutdown_on_sigint: str = option("default", ENDINGS, "how SIGINT ends it", live=True)
+    shutdown_timeout: int = option(
+        10, COUNT, "seconds that the end waits for replicas to have everything; 0 none", live=True
+    )
     oom_score_adj: str = option(
         "no",
         _one_of("no", "yes", "relative", "absolute"),

@@ -38,6 +38,7 @@ from stratakv.proxy.config.users import configured_lines, load_users
 from stratakv.proxy.jobs.backups import Backups
 from stratakv.proxy.jobs.compaction import CompactionJob
 from stratakv.proxy.jobs.disk_limit import DiskLimit
+from stratakv.proxy.jobs.ending import Ending
 from stratakv.proxy.jobs.housekeeping import Housekeeper
 from stratakv.proxy.jobs.memory_limit import MemoryLimit
 from stratakv.proxy.jobs.oom_score import OomScore
@@ -129,6 +130,7 @@ class Server:
         self.tier_control = TierControl(self)
         self.reencoding: Reencoding | None = None
         self.dispatcher = Dispatcher(loop, self.turns, self.stats, self.slices)
+        self.dispatcher.guards.on_pause = self.keyspace.rest
         is_node = options.cluster_enabled or self.table is not None
         self.membership = Membership(self) if is_node else None
         self.notifications = Notifications(self.keyspace, self.realms)
@@ -145,6 +147,7 @@ class Server:
         self._next_id = 1
         self.listeners = Listeners(self)
         self.stopping = asyncio.Event()
+        self.ending = Ending(self)
         self._ends_scripts = False
         self.replication = Replication(self)
         self.disk_limit = DiskLimit(self)
@@ -163,6 +166,7 @@ class Server:
 
     async def listen(self) -> None:
         """Open the sockets; raises OSError with the address in its text."""
+        self.replication.start()  # before anybody can write: what is not told, replicas never have
         await self.listeners.open()
         self.announce()
         if self.ownership is not None:
@@ -322,7 +326,6 @@ class Server:
         self.client_memory.choose()
         self.oom_score.follow_role()
         self.housekeeper.start()
-        self.replication.start()
         self.tenancy.begin()
         await self.stopping.wait()
         service_manager.tell(service_manager.STOPPING)

@@ -21,7 +21,9 @@ Two = tuple[StrataServer, StrataServer]
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
     place = tmp_path_factory.mktemp("roles")
-    both = (StrataServer(place / "one").start(), StrataServer(place / "two").start())
+    flags = ("--busy-reply-threshold", "0")  # a script may take long on a busy machine
+    one, two = (StrataServer(place / name, flags=flags).start() for name in ("one", "two"))
+    both = (one, two)
     yield both
     for server in both:
         server.stop()
@@ -64,6 +66,23 @@ def test_a_replica_refuses_writes_and_scripts_that_write(followed: Two) -> None:
         client.send("MULTI")
         assert client.send("SET", "k", "v").raw.startswith(b"-READONLY ")
         assert client.send("EXEC").raw.startswith(b"-EXECABORT")
+
+
+def test_a_replica_tells_what_it_has_read_and_not_applied(followed: Two) -> None:
+    leader, follower = followed
+    with leader.client() as one, follower.client() as other:
+        one.send("CONFIG", "SET", "repl-ping-replica-period", 3600)
+        one.send("SET", "k", "u")
+        wait_in_step(leader, follower)
+        before = info(other)["slave_repl_offset"]
+        other.send("CLIENT", "PAUSE", 1_000_000, "WRITE")
+        one.send("SET", "k", "v")
+        end = info(one)["master_repl_offset"]
+        wait_until(lambda: info(other)["slave_read_repl_offset"] == end)
+        assert info(other)["slave_repl_offset"] == before
+        other.send("CLIENT", "UNPAUSE")
+        wait_until(lambda: info(other)["slave_repl_offset"] == end)
+        one.send("CONFIG", "SET", "repl-ping-replica-period", 10)
 
 
 def test_wait_counts_the_replicas_that_have_it(followed: Two) -> None:
@@ -173,6 +192,21 @@ def test_redis_cli_takes_a_dump(followed: Two, tmp_path: Path) -> None:
     with oracle.client() as client:
         assert client.send("GET", "k").raw == b"$1\r\nv\r\n"
     oracle.stop()
+
+
+def test_redis_cli_shows_the_stream(followed: Two) -> None:
+    leader, _ = followed
+    flags = ["redis-cli", "-p", str(leader.port), "--replica"]
+    with subprocess.Popen(flags, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            assert process.stdout is not None
+            with leader.client() as one:
+                wait_until(lambda: info(one)["connected_slaves"] == "2")
+                one.send("SET", "k", "what is told")
+            shown = iter(process.stdout.readline, b"")
+            assert any(line.strip() == b'"SET","k","what is told"' for line in shown)
+        finally:
+            process.kill()
 
 
 def test_an_old_replica_without_marks_gets_a_length(followed: Two) -> None:

@@ -129,6 +129,8 @@ class Keyspace:
         """Called with (database, kind, event, key) of what was applied; see `Txn.event`."""
         self.replicates = False
         """Whether replicas are to be told what is written; see `Txn.tell`."""
+        self.rests = False
+        """Whether nothing is to change by itself: what has expired is hidden, and stays for now."""
         self.on_effects: Callable[[list[Effect]], None] = _nobody_follows
         """Called with what was applied, as commands; several are one unit."""
         self.on_run: Callable[[int, Sequence[Sequence[bytes]]], None] = _nobody_follows_runs
@@ -343,6 +345,10 @@ class Keyspace:
         """The classes of events that are wanted from now on."""
         for keyspace in (self, *self.parts.values()):
             keyspace.notifies = kinds
+
+    def rest(self, wanted: bool) -> None:
+        """Let nothing change by itself for now, or again."""
+        self.rests = wanted
 
     def choose_limits(self, limits: Limits) -> None:
         """What is too large from now on."""

@@ -196,7 +196,7 @@ class Txn:
 
     def _overdue(self, key: bytes) -> None:
         """A key is asked for whose time is over, and that is still stored."""
-        if self.keyspace.replicates:
+        if self.keyspace.replicates and not self.keyspace.rests:
             self.tell_gone((b"DEL", key))
         self.event(UNPUBLISHED, OVERDUE, key)
 

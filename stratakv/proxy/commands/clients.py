@@ -18,6 +18,7 @@ from stratakv.proxy.clients.session import (
 )
 from stratakv.proxy.commands.connection import checked_name
 from stratakv.proxy.observe.client_lines import client_line
+from stratakv.proxy.run.guards import BY_COMMAND
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
 from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status, Text
@@ -280,7 +281,7 @@ def client_pause(session: Session, timeout: bytes, *mode: bytes) -> Reply:
     if word not in (b"WRITE", b"ALL"):
         raise CommandError(errors.PAUSE_MODE)
     guards = session.server.dispatcher.guards
-    guards.pause(milliseconds(timeout) / 1000, writes_only=word == b"WRITE")
+    guards.pause(BY_COMMAND, milliseconds(timeout) / 1000, writes_only=word == b"WRITE")
     return OK
 
 
@@ -295,7 +296,7 @@ def milliseconds(text: bytes) -> int:
 @command("CLIENT UNPAUSE", _ADMIN, since="6.2.0")
 def client_unpause(session: Session) -> Reply:
     """End a pause."""
-    session.server.dispatcher.guards.unpause()
+    session.server.dispatcher.guards.unpause(BY_COMMAND)
     return OK
 
 

@@ -14,12 +14,11 @@ from stratakv.proxy.clients.session import Session
 from stratakv.proxy.commands import effects
 from stratakv.proxy.commands.clients import milliseconds
 from stratakv.proxy.commands.lolwut import strata
-from stratakv.proxy.jobs import ending
 from stratakv.proxy.observe import info
 from stratakv.proxy.run.blocking import WouldBlock
 from stratakv.proxy.table.helptext import help_of
 from stratakv.proxy.table.registry import CommandGroup
-from stratakv.proxy.wire.replies import NO_REPLY, OK, Reply, Status, Text
+from stratakv.proxy.wire.replies import OK, Reply, Status, Text
 
 if TYPE_CHECKING:
     from stratakv.proxy.server import Server
@@ -227,7 +226,9 @@ def _sync(server: "Server", done: Callable[[CommandError | None], None]) -> None
     "admin noscript loading stale no_multi allow_busy",
 )
 def shutdown(session: Session, *arguments: bytes) -> Reply:
-    """Finish what is running, commit, close and exit; with save points write a dump before."""
+    """Finish what is running, commit, close and exit; replicas get everything before, and with
+    save points a dump is written."""
+    ending = session.server.ending
     words = {argument.upper() for argument in arguments}
     known = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
     if not words <= known or {b"SAVE", b"NOSAVE"} <= words:
@@ -235,16 +236,11 @@ def shutdown(session: Session, *arguments: bytes) -> Reply:
     if b"ABORT" in words:
         if len(arguments) > 1:
             raise errors.syntax()
-        raise CommandError(errors.NO_SHUTDOWN)
-
-    def refuse() -> None:
-        session.answer_later(CommandError(errors.NO_SHUTDOWN_WITHOUT_SAVE))
-
-    wanted = [word.decode().lower() for word in words]
-    if ending.writes_dump(session.server, wanted):
-        session.server.dispatcher.pipelines.await_answer(session)
-    ending.end(session.server, wanted, refuse)
-    return NO_REPLY
+        if not ending.abort():
+            raise CommandError(errors.NO_SHUTDOWN)
+        return OK
+    session.server.loop.call_soon(ending.begin, [word.decode().lower() for word in words])
+    raise ending.wait()
 
 
 # modules: none can be loaded

@@ -158,7 +158,6 @@ FIXED: Final[dict[str, Fixed]] = {
         crash_memcheck_enabled=_TRUTH,
         use_exit_on_panic=_FALSEHOOD,
         watchdog_period=("0", _NATURAL),
-        shutdown_timeout=("10", _NATURAL),
     ),
     **_fixed(
         "it is for the service manager to choose",

@@ -71,6 +71,7 @@ _IN_REDIS_TOO: Final[dict[str, Parse]] = {
     "save": save_points,
     "shutdown-on-sigint": endings,
     "shutdown-on-sigterm": endings,
+    "shutdown-timeout": integer(0, INT_MAX),
     "oom-score-adj": oom_score_adj,
     "oom-score-adj-values": oom_scores,
     "bind-source-addr": str,

@@ -169,7 +169,7 @@ class Openings:
         expired, reclaimed = reclaimer.expiry.expired_keys, reclaimer.reclaimed_rows
         try:
             return reclaimer.work(
-                time.perf_counter() + SLICE_SECONDS, expire=server.housekeeper.active_expire
+                time.perf_counter() + SLICE_SECONDS, expire=server.housekeeper.may_expire
             )
         except Damaged as damaged:
             server.stats.count_damage(damaged)

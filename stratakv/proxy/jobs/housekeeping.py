@@ -137,6 +137,11 @@ class Housekeeper:
         if self._server.store.lacks_room():
             self._admit_writes()
 
+    @property
+    def may_expire(self) -> bool:
+        """Whether due keys are deleted now."""
+        return self.active_expire and not self._server.keyspace.rests
+
     def stop(self) -> None:
         """Begin no more work from now on; what runs in threads is joined when the store closes."""
         self._stopped = True
@@ -162,6 +167,7 @@ class Housekeeper:
         self._sync_every_second()
         self._server.tier_control.check()
         self._server.replication.tick()
+        self._server.ending.look()
         self._server.tenancy.look()
         self._free_leftovers()
         self._tidy()
@@ -213,9 +219,9 @@ class Housekeeper:
             server.turns.begin_background()
             more = self.reclaimer.work(
                 time.perf_counter() + SLICE_SECONDS,
-                expire=self.active_expire and not self.is_follower,
+                expire=self.may_expire and not self.is_follower,
             )
-            if self.is_follower and self.active_expire:
+            if self.is_follower and self.may_expire:
                 more = self.reclaimer.expiry.expire_own() or more
             expired, reclaimed = self.reclaimer.expiry.expired_keys, self.reclaimer.reclaimed_rows
             server.stats.expired_keys = expired + self.expired_elsewhere

@@ -112,13 +112,19 @@ def _server(server: "Server") -> Fields:
         "executable": os.path.abspath(sys.argv[0]),
         "config_file": server.options.config,
         "io_threads_active": 0,
+        **_end(server),
     }
+
+
+def _end(server: "Server") -> Fields:
+    left = server.ending.left_ms
+    return {} if left is None else {"shutdown_in_milliseconds": left}
 
 
 def _clients(server: "Server") -> Fields:
     sessions = server.sessions.values()
     return {
-        "connected_clients": len(sessions),
+        "connected_clients": len(sessions) - len(server.replication.replicas),
         "cluster_connections": 0,
         "maxclients": server.options.maxclients,
         "client_recent_max_input_buffer": max((s.connection.unparsed for s in sessions), default=0),

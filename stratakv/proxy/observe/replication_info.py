@@ -72,7 +72,7 @@ def _master(server: "Server", link: "MasterLink") -> Fields:
         "master_link_status": "up" if link.is_up else "down",
         "master_last_io_seconds_ago": int(now - link.last_io) if link.is_up else -1,
         "master_sync_in_progress": int(link.state == "sync"),
-        "slave_read_repl_offset": server.replication.feed.position.offset,
+        "slave_read_repl_offset": link.read_offset,
         "slave_repl_offset": server.replication.feed.sent,
     }
     if dump is not None:

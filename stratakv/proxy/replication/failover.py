@@ -5,10 +5,12 @@ with its PSYNC, upon which it becomes the master and goes on from there.
 """
 
 import logging
+import math
 from typing import TYPE_CHECKING, Final
 
 from stratakv.errors import CommandError
 from stratakv.proxy.replication.replicas import ONLINE, Replica
+from stratakv.proxy.run.guards import FOR_FAILOVER
 
 if TYPE_CHECKING:
     from stratakv.proxy.replication.replication import Replication
@@ -19,7 +21,6 @@ log = logging.getLogger("stratakv")
 NONE: Final = "no-failover"
 SYNCING: Final = "waiting-for-sync"
 TAKING: Final = "failover-in-progress"
-_LONG_SECONDS: Final = 86_400.0
 
 
 class Failover:
@@ -44,7 +45,7 @@ class Failover:
         self._deadline = now + timeout_seconds if timeout_seconds else 0.0
         self.state = SYNCING
         log.warning("a fail-over begins")
-        self._server.dispatcher.guards.pause(timeout_seconds or _LONG_SECONDS, writes_only=True)
+        self._server.dispatcher.guards.pause(FOR_FAILOVER, math.inf, writes_only=True)
         self._server.turns.begin_background()
         self._replication.replicas.ask()
         self.look()
@@ -68,7 +69,7 @@ class Failover:
         was_taking, self.state = self.state == TAKING, NONE
         if was_taking:
             self._replication.lead()
-        self._server.dispatcher.guards.unpause()
+        self._server.dispatcher.guards.unpause(FOR_FAILOVER)
 
     def look(self) -> None:
         """Something has changed: go on if the replica is in step, or end when the time is over."""
@@ -78,11 +79,14 @@ class Failover:
         candidates = self._replication.replicas.online()
         if self._target is not None:
             candidates = [one for one in candidates if one is self._target]
+        is_writing = self._server.dispatcher.guards.are_locked
         ready = [one for one in candidates if one.acknowledged >= offset]
-        if ready:
+        if ready and not is_writing:
             self._hand_over(ready[0])
         elif self._deadline and self._server.loop.time() > self._deadline:
-            if self._is_forced and self._target is not None:
+            if is_writing:
+                self.abort("a long command was still writing")
+            elif self._is_forced and self._target is not None:
                 log.warning("FAILOVER to %s time out exceeded, failing over.", self._target.name)
                 self._hand_over(self._target)
             else:
@@ -97,4 +101,4 @@ class Failover:
         if self.state == TAKING:
             self.state = NONE
             log.warning("the fail-over is done")
-            self._server.dispatcher.guards.unpause()
+            self._server.dispatcher.guards.unpause(FOR_FAILOVER)

@@ -74,6 +74,8 @@ class MasterLink:
         self._acked_at = 0.0
         self._told_at = 0.0
         """When the log was told how far a full sync is."""
+        self._begins_at = 0
+        """The offset at which the stream of this connection began."""
         self._received = 0
         """Bytes of the stream, and how many of them whole requests are made of."""
         self._parsed = 0
@@ -111,6 +113,13 @@ class MasterLink:
         if self.session is not None:
             self.session.is_stopped = True
         self._hang_up()
+
+    @property
+    def read_offset(self) -> int:
+        """How far the master's stream was read; not all of that may be applied."""
+        if self.session is None:
+            return self._feed.position.offset
+        return self._begins_at + self._received
 
     @property
     def is_busy(self) -> bool:
@@ -271,6 +280,7 @@ class MasterLink:
         session.on_question = self._answer_soon
         self.session = session
         parser = RequestParser(self._server.options.proto_max_bulk_len)
+        self._begins_at = self._feed.position.offset
         self._received = self._parsed = 0
         self.is_up = True
         self.state = "connected"

@@ -68,7 +68,7 @@ class Replication:
         self.full_syncs = self.partial_syncs = self.refused_syncs = 0
 
     def start(self) -> None:
-        """Take the place that the options and the store tell of."""
+        """Take the place that the options and the store tell of. Requires: nobody is served yet."""
         if self._options.replicaof:
             self.follow(self._options.replicaof)
         elif self.feed.was_open:
@@ -103,7 +103,7 @@ class Replication:
             if not was_known:
                 self.feed.renew()
             self.feed.open()
-        self._knows_position = was_known
+        self._knows_position = was_known and not self._leaves_history()
         if self.link is not None:
             self.link.stop()
             self._last_link = self.link
@@ -119,6 +119,15 @@ class Replication:
         self._server.oom_score.follow_role()
         self._look_at_guards()
         log.warning("following the master %s", self.link.address)
+
+    def _leaves_history(self) -> bool:
+        """Whether something will be here that the stream of this server does not tell: what a long
+        command of a client, which began before, will have written."""
+        if self.link is not None or not self._guards.are_locked:
+            return False
+        self.feed.renew()
+        self.replicas.cut_all("a long command goes on, of which nobody is told")
+        return True
 
     def lead(self) -> None:
         """Be a master: what was followed goes on here under another id."""
@@ -152,7 +161,7 @@ class Replication:
             self._knows_position = True
             self.failover.ended()
         elif link is not None and link.takes_over and link.has_failed:
-            self.failover.abort(link.reason)
+            self.failover.abort("no link to the replica")
         self._look_at_guards()
 
     def abandon(self) -> None:
@@ -263,6 +272,7 @@ class Replication:
     def _replicas_changed(self) -> None:
         self.waits.look()
         self.failover.look()
+        self._server.ending.look()
         self._look_at_guards()
 
     def _look_at_guards(self) -> None:

@@ -4,10 +4,11 @@ The dispatcher looks at `bits` once per command; while none is set, nothing here
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from stratakv import errors
 from stratakv.errors import CommandError, StoreDamaged, StoreUnavailable
@@ -21,7 +22,7 @@ from stratakv.proxy.wire.requests import Request
 LOCKED: Final = 1
 """A long command holds keys."""
 PAUSED: Final = 2
-"""CLIENT PAUSE."""
+"""Commands are held back: by CLIENT PAUSE, a fail-over, or the end of the server."""
 WATCHED: Final = 4
 """Somebody runs MONITOR."""
 READ_ONLY: Final = 8
@@ -44,6 +45,21 @@ CLUSTERED: Final = 2048
 """The server is a node of a cluster: each request is looked at, whose its slot is."""
 ALL_BUT_CLUSTERED: Final = -2049
 """A request that has been looked at is served as any other."""
+
+BY_COMMAND: Final = "CLIENT PAUSE"
+FOR_FAILOVER: Final = "FAILOVER"
+FOR_THE_END: Final = "SHUTDOWN"
+"""Why there is a pause. Who ends one leaves the others."""
+
+
+class Pause(NamedTuple):
+    """Commands are held back up to a moment: all of them, or those that write."""
+
+    until: float
+    writes_only: bool
+
+
+_OVER: Final = Pause(0.0, writes_only=True)
 
 
 class Guards:
@@ -71,8 +87,10 @@ class Guards:
         self.hot_keys = HotKeys(loop, self.sample)
         self._monitors: list[Session] = []
         self._paused: list[Session] = []
-        self._paused_until = 0.0
-        self._pauses_writes_only = False
+        self._pauses: dict[str, Pause] = {}
+        """By their reasons."""
+        self.on_pause: Callable[[bool], None] = _nobody_minds
+        """Called when a pause begins, and when there is none any more."""
 
     @property
     def let_read(self) -> bool:
@@ -94,34 +112,54 @@ class Guards:
         return session in self._paused
 
     def holds_back(self, session: Session, entry: Command, request: Request) -> bool:
-        """Whether the pause stops a command; ends a pause whose time is over."""
-        if time.monotonic() >= self._paused_until:
-            self.unpause()
+        """Whether a pause stops a command; ends those whose time is over."""
+        now = time.monotonic()
+        if any(pause.until <= now for pause in self._pauses.values()):
+            self._end_pauses()
+        if not self._pauses:
             return False
-        if self._pauses_writes_only:
+        if all(pause.writes_only for pause in self._pauses.values()):
             return may_write(session, entry, request)
         return True
 
-    def pause(self, seconds: float, *, writes_only: bool) -> None:
-        """CLIENT PAUSE: hold commands back; a running pause only ever gets longer and stricter."""
-        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
-        self._pauses_writes_only = writes_only and (
-            self._pauses_writes_only or not self.bits & PAUSED
-        )
+    def pause(self, reason: str, seconds: float, *, writes_only: bool) -> None:
+        """Hold commands back; a running pause only ever gets longer and stricter."""
+        until = time.monotonic() + seconds
+        before = self._pauses.get(reason)
+        if before is not None:
+            until = max(until, before.until)
+            writes_only = writes_only and before.writes_only
+        self._pauses[reason] = Pause(until, writes_only)
         self.bits |= PAUSED
-        self._loop.call_later(seconds + 0.001, self._end_pause)
+        self.on_pause(True)
+        if seconds != math.inf:
+            self._loop.call_later(seconds + 0.001, self._end_pauses)
 
-    def _end_pause(self) -> None:
-        if self.bits & PAUSED and time.monotonic() >= self._paused_until:
-            self.unpause()
+    def unpause(self, reason: str) -> None:
+        """End the pause of that reason."""
+        if reason in self._pauses:
+            self._pauses[reason] = _OVER
+            self._end_pauses()
 
-    def unpause(self) -> None:
-        """Let everything go on that waited for the end of a pause."""
-        self.bits &= ~PAUSED
-        self._paused_until = 0.0
+    def _end_pauses(self) -> None:
+        """Let everything go on that waited, if a pause is over; what another holds back waits
+        again."""
+        now = time.monotonic()
+        left = {reason: pause for reason, pause in self._pauses.items() if pause.until > now}
+        if len(left) == len(self._pauses):
+            return
+        self._pauses = left
+        if not left:
+            self.bits &= ~PAUSED
+            self.on_pause(False)
         paused, self._paused = self._paused, []
         for session in paused:
             self._resume_soon(session)
+
+    @property
+    def are_locked(self) -> bool:
+        """Whether a long command writes, of which nobody has been told yet."""
+        return bool(self.bits & LOCKED)
 
     def lock(self, exist: bool) -> None:
         """Whether there are locks on keys from now on."""
@@ -256,3 +294,7 @@ class Guards:
             session.shown.insert(at, line)
         else:
             session.shown.append(line)
+
+
+def _nobody_minds(exists: bool) -> None:
+    """Nothing depends on pauses."""
