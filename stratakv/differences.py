@@ -153,7 +153,8 @@ DIFFERENCES: Final = (
         " clients are served. Writers of its KEYS wait until it ends, and all writers if it has"
         " named none or uses others; only they hear BUSY after busy-reply-threshold, readers never."
         " A Lua state has `script-memory-limit`; tail calls take a frame; redis.log writes one line"
-        " of 16 KB at most; there is no debugger",
+        " of 16 KB at most; there is no debugger. redis.set_repl keeps writes from"
+        " replicas, never from the store",
     ),
     (
         "FUNCTION",
