@@ -6,7 +6,8 @@ DIFFERENCES: Final = (
     (
         "client-output-buffer-limit",
         "the default for normal clients is 256 MB, not unlimited: a client that does not read its"
-        " replies is cut before it takes the memory of all",
+        " replies is cut before it takes the memory of all. What its socket takes at once does not"
+        " count, and large values and long replies are made as it reads",
     ),
     (
         "client-query-buffer-limit",
