@@ -83,7 +83,7 @@ def test_the_slow_log_has_the_commands_of_a_transaction_and_not_exec(
 def test_who_changes_the_threshold_is_judged_by_the_new_one(
     redis_wire: WireClient, strata_wire: WireClient
 ) -> None:
-    calls = [
+    calls: list[tuple[str, ...]] = [
         ("SLOWLOG", "RESET"),
         ("CONFIG", "SET", "slowlog-log-slower-than", "0"),
         *[("GET", "k")] * 3,
