@@ -185,8 +185,9 @@ DIFFERENCES: Final = (
         "a replica keeps its place in the stream with its data, and goes on there after any end. A"
         " restarted master has another master_replid, with the old one as second. A transaction"
         " tells replicas of its writers that changed nothing too. XREADGROUP of entries that are"
-        " pending is told as well, and SORT with BY as what it stored. WAIT waits for all that was"
-        " written before it, by whomever. INFO has master_link_error",
+        " pending is told as well, with the consumer that it made and how far the group has read,"
+        " and SORT with BY as what it stored. WAIT waits for all that was written before it, by"
+        " whomever. INFO has master_link_error",
     ),
     (
         "redis.conf",
