@@ -6,7 +6,8 @@ DIFFERENCES: Final = (
     (
         "client-output-buffer-limit",
         "the default for normal clients is 256 MB, not unlimited: a client that does not read its"
-        " replies is cut before it takes the memory of all",
+        " replies is cut before it takes the memory of all. What its socket takes at once does not"
+        " count, and large values and long replies are made as it reads",
     ),
     (
         "client-query-buffer-limit",
@@ -153,7 +154,8 @@ DIFFERENCES: Final = (
         " clients are served. Writers of its KEYS wait until it ends, and all writers if it has"
         " named none or uses others; only they hear BUSY after busy-reply-threshold, readers never."
         " A Lua state has `script-memory-limit`; tail calls take a frame; redis.log writes one line"
-        " of 16 KB at most; there is no debugger",
+        " of 16 KB at most; there is no debugger. redis.set_repl keeps writes from"
+        " replicas, never from the store",
     ),
     (
         "FUNCTION",
@@ -183,8 +185,9 @@ DIFFERENCES: Final = (
         "a replica keeps its place in the stream with its data, and goes on there after any end. A"
         " restarted master has another master_replid, with the old one as second. A transaction"
         " tells replicas of its writers that changed nothing too. XREADGROUP of entries that are"
-        " pending is told as well, and SORT with BY as what it stored. WAIT waits for all that was"
-        " written before it, by whomever. INFO has master_link_error",
+        " pending is told as well, with the consumer that it made and how far the group has read,"
+        " and SORT with BY as what it stored. WAIT waits for all that was written before it, by"
+        " whomever. INFO has master_link_error",
     ),
     (
         "redis.conf",

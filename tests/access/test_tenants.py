@@ -71,7 +71,6 @@ def test_every_command_is_decided_for_tenants() -> None:
 SERVED_ADMINISTRATION = {
     "client|kill",
     "client|list",
-    "client|no-evict",
     "client|unblock",
     "monitor",
     "slowlog|get",
@@ -205,6 +204,36 @@ def test_sort_reads_ones_own_keys(place: Place) -> None:
     place.shop.send("RPUSH", "l", "1")
     reply = place.shop.send("SORT", "l", "BY", "w_*", "GET", "v_*")
     assert [item.is_null for item in reply.frame.elements] == [True]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["OBJECT ENCODING t", "OBJECT IDLETIME t", "OBJECT REFCOUNT t", "MEMORY USAGE t", "DUMP t",
+     "TYPE t", "PTTL t", "EXPIRETIME t", "TOUCH t", "XINFO STREAM t", "RENAME t mine",
+     "EVAL return_redis.call('OBJECT','ENCODING','t') 0"],
+)  # fmt: skip
+def test_nobody_learns_of_keys_of_other_namespaces(place: Place, question: str) -> None:
+    """The answer is that of a server where there is no such key."""
+    request = [word.replace("_", " ") for word in question.split()]
+    before = place.shop.send(*request).raw
+    place.other.send("SET", "t", "theirs", "EX", 100)
+    place.admin.send("XADD", "t", "*", "f", "v")
+    assert place.shop.send(*request).raw == before
+    assert place.other.send("EXISTS", "t").raw == b":1\r\n"
+    place.admin.send("DEL", "t")
+
+
+def test_what_expires_soon_is_counted_in_ones_own(place: Place) -> None:
+    place.other.send("SET", "t", "1", "EX", 30)
+    place.admin.send("SET", "t", "1", "EX", 30)
+    before = place.shop.send("STRATA", "EXPIRING", 60).raw
+    place.shop.send("SET", "t", "1", "EX", 30)
+    after = place.shop.send("STRATA", "EXPIRING", 60).raw
+    assert (before, after) == (
+        b"*1\r\n*3\r\n:60\r\n:0\r\n:1\r\n",
+        b"*1\r\n*3\r\n:60\r\n:1\r\n:1\r\n",
+    )
+    place.admin.send("DEL", "t")
 
 
 def test_a_dump_is_restored_into_ones_own(place: Place) -> None:
@@ -449,6 +478,7 @@ def test_the_slow_log_has_ones_own_calls(place: Place) -> None:
         "ACL LIST",
         "ACL LOG",
         "CLIENT PAUSE 1",
+        "CLIENT NO-EVICT ON",
         "MEMORY STATS",
         "LATENCY LATEST",
         "SHUTDOWN NOSAVE",

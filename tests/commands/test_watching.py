@@ -80,6 +80,25 @@ def test_the_slow_log_has_the_commands_of_a_transaction_and_not_exec(
     assert logged(logging_all) == [[b"DEBUG", b"SLEEP", b"0.11"], [b"DEBUG", b"SLEEP", b"0.12"]]
 
 
+def test_who_changes_the_threshold_is_judged_by_the_new_one(
+    redis_wire: WireClient, strata_wire: WireClient
+) -> None:
+    calls: list[tuple[str, ...]] = [
+        ("SLOWLOG", "RESET"),
+        ("CONFIG", "SET", "slowlog-log-slower-than", "0"),
+        *[("GET", "k")] * 3,
+        ("CONFIG", "SET", "slowlog-log-slower-than", "100000"),
+        ("PING",),
+    ]
+    seen = []
+    for wire in (redis_wire, strata_wire):
+        wire.send("CONFIG", "SET", "slowlog-log-slower-than", "100000")
+        wire.pipeline(calls)
+        seen.append(logged(wire))
+    assert seen[1] == seen[0]
+    assert len(seen[1]) == 4
+
+
 def test_the_slow_log_has_a_blocked_command_when_it_is_served(strata_server: Process) -> None:
     with strata_server.client() as waiting, strata_server.client() as other:
         waiting.write(encode("BLPOP", "list", "0"))

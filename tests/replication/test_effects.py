@@ -58,6 +58,51 @@ def test_what_sort_stores_is_the_same_elsewhere(
         assert contents(other) == contents(one)
 
 
+NAMED = """
+redis.call('SET', 'all', 1)
+redis.set_repl(redis.REPL_NONE) redis.call('SET', 'none', 1) redis.pcall('INCR', 'all')
+redis.set_repl(redis.REPL_AOF) redis.call('SET', 'kept', 1)
+redis.set_repl(redis.REPL_REPLICA) redis.call('SET', 'told', 1)
+for round = 1, tonumber(ARGV[1]) do redis.call('GET', 'all') end
+"""
+
+
+@pytest.mark.parametrize("rounds", [1, 300_000], ids=["short", "in slices"])
+def test_a_script_chooses_what_replicas_hear(
+    two: tuple[StrataServer, RedisServer], rounds: int
+) -> None:
+    with two[0].client() as one, two[1].client() as other:
+        one.send("FLUSHALL")
+        assert one.send("EVAL", NAMED, 0, rounds).frame.is_null
+        one.send("EVAL", "redis.call('SET', 'next', 1)", 0)
+        wait_in_step(*two)
+        found = other.send("MGET", "all", "none", "kept", "told", "next").frame.blobs()
+        assert found == [b"1", b"", b"", b"1", b"1"]
+        assert one.send("MGET", "all", "none", "kept").frame.blobs() == [b"2", b"1", b"1"]
+
+
+def test_a_set_that_spop_empties_is_told_as_redis_tells_it(
+    two: tuple[StrataServer, RedisServer],
+) -> None:
+    with two[0].client() as one, two[1].client() as other:
+        one.send("FLUSHALL")
+        wait_in_step(*two)
+        assert other.send("MONITOR").raw == b"+OK\r\n"
+        for call in (("SPOP", "s"), ("SPOP", "s", "1"), ("SPOP", "s", "2")):
+            one.send("SADD", "s", "a")
+            one.send(*call)
+        one.send("SET", "end", "1")
+        heard: list[bytes] = []
+        while not heard or b'"end"' not in heard[-1]:
+            heard.append(other.read().raw)
+        told = [line.partition(b"] ")[2].strip().upper() for line in heard if b'"s"' in line]
+        assert [line for line in told if b"SADD" not in line] == [
+            b'"SREM" "S" "A"',
+            b'"DEL" "S"',
+            b'"DEL" "S"',
+        ]
+
+
 def test_debug_replicate_and_another_id(tmp_path: Path) -> None:
     leader, follower = StrataServer(tmp_path / "a").start(), StrataServer(tmp_path / "b").start()
     follow(follower, leader)

@@ -12,6 +12,7 @@ from stratakv import options
 from stratakv.options import BadOption, Given
 from stratakv.proxy import commands  # noqa: F401  # rules of users name commands
 from stratakv.proxy.config import conf_lines, redis_conf
+from stratakv.proxy.config.conf_names import FACTS_WHY, UNUSED
 from stratakv.proxy.config.conf_rewrite import rewritten
 from tests.harness.servers import STRATAKV, RedisServer, StrataServer, environment, free_port
 from tests.harness.waiting import HANG_S
@@ -108,6 +109,12 @@ def test_every_default_of_redis_can_stand_in_a_file(tmp_path: Path, redis_wire: 
     told = " ".join(given.notes)
     assert given.notes == () or given.notes[0].startswith("repl-diskless-"), told
     assert len(given.notes) <= 1, told
+
+
+def test_what_a_server_here_obeys_is_not_passed_over(tmp_path: Path) -> None:
+    own = {name.replace("_", "-") for name in options.declared()}
+    assert own.isdisjoint({*UNUSED, *FACTS_WHY})
+    assert read(tmp_path, "cluster-node-timeout 15000").texts["cluster-node-timeout"][0] == "15000"
 
 
 @pytest.mark.parametrize("file", sorted(Path("/etc/redis").glob("*.conf")), ids=str)
@@ -342,6 +349,20 @@ def test_rewrite_and_restart_give_back_what_was_set(tmp_path: Path) -> None:
     own.start()
     with own.client() as client:
         assert (settings(client), client.send("ACL", "LIST").raw) == (before, users)
+    own.stop()
+
+
+def test_all_settings_in_a_file_start_the_same_server(tmp_path: Path) -> None:
+    file = conf(tmp_path, "enable-debug-command yes\n")
+    own = Launched(tmp_path / "data", words=[str(file)]).start()
+    with own.client() as client:
+        before = settings(client)
+        assert client.send("DEBUG", "CONFIG-REWRITE-FORCE-ALL").raw == b"+OK\r\n"
+    assert len(file.read_text().splitlines()) > 100
+    own.stop()
+    own.start()
+    with own.client() as client:
+        assert settings(client) == before
     own.stop()
 
 

@@ -102,9 +102,9 @@ def client_reply(session: Session, mode: bytes) -> Reply:
     return NO_REPLY
 
 
-@command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0", tenants="own")
+@command("CLIENT NO-EVICT <ON|OFF>", _ADMIN, since="7.0.0")
 def client_no_evict(session: Session, mode: bytes) -> Reply:
-    """Spare this client when clients are cut for the memory of all: here none ever is."""
+    """Spare this client when the largest are cut for the memory of all (maxmemory-clients)."""
     session.profile.no_evict = _is_on(mode)
     return OK
 

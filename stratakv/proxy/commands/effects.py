@@ -158,10 +158,11 @@ def _field_time(key: bytes, at_ms: int, fields: list[bytes]) -> Words:
 
 
 def of_spop(txn: Txn, request: Words, reply: Any) -> Told:
-    """SPOP: the members by name, or the key if none is left."""
+    """SPOP: the members by name, or the key if so many were asked for that none is left."""
     key = request[1]
     meta = txn.metas.get(key)
-    if meta is not None and meta.type == ABSENT:
+    is_gone = meta is not None and meta.type == ABSENT
+    if is_gone and (len(request) > 2 or reply is None):
         return ((b"DEL", key),)
     if reply is None:
         return ()

@@ -53,7 +53,7 @@ UNUSED: Final[dict[str, str]] = {
             *("cluster-allow-replica-migration", "cluster-announce-bus-port"),
             *("cluster-announce-human-nodename", "cluster-config-file"),
             *("cluster-link-sendbuf-limit", "cluster-migration-barrier"),
-            *("cluster-node-timeout", "cluster-ping-interval", "cluster-port"),
+            *("cluster-ping-interval", "cluster-port"),
             *("cluster-replica-no-failover", "cluster-replica-validity-factor"),
             *("cluster-slave-no-failover", "cluster-slave-validity-factor"),
         ),

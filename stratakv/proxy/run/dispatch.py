@@ -208,6 +208,8 @@ class Dispatcher:
                         session.backlog.extend(requests[number + 1 :])
                         break
                     out, txn = session.out, session.txn
+                    slow_seconds = self._stats.slow_seconds  # CONFIG SET counts for itself
+                    tries = tries if slow_seconds >= CLIENT_SLICE_SECONDS else 0
             else:
                 if entry.streak is not None:
                     tries -= tries > 0

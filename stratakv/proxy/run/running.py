@@ -122,12 +122,18 @@ class Running:
                 _pack_long_ones(txn, txn.effects)
 
     def run_in_unit(
-        self, session: Session, entry: Command, request: Request, source: str = ""
+        self,
+        session: Session,
+        entry: Command,
+        request: Request,
+        source: str = "",
+        is_told: bool = True,
     ) -> Any:
         """Run one command of a transaction or a script; returns its reply, errors included.
 
         What follows may depend on it, so a reply that is made lazily is made now. `source` is who
-        runs it, as MONITOR shows it, if not the client. Raises `TooLong`, and what spoils the unit.
+        runs it, as MONITOR shows it, if not the client; `is_told` whether replicas are to hear of
+        what it writes. Raises `TooLong`, and what spoils the unit.
         """
         if self._guards.bits & LOCKED:
             self._check_cover(session, entry, request)
@@ -145,8 +151,11 @@ class Running:
             value = self.failed(entry, failure)
             if session.guards & FROM_MASTER:
                 self._stats.unexpected_errors += 1
-        if (session.txn.keyspace.replicates or session.txn.is_long) and not isinstance(
-            value, CommandError
+        txn = session.txn
+        if (
+            is_told
+            and (txn.keyspace.replicates or txn.is_long)
+            and not isinstance(value, CommandError)
         ):
             entry.tell(session.txn, request, value)  # a stream may begin before a long one ends
         if session.guards & TRACKING:

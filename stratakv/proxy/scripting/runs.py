@@ -47,6 +47,8 @@ class WorkMeter:
         self.name = name
         self.kind = kind
         self.resp3 = False
+        self.is_told = True
+        """Whether replicas hear of what it writes from now on (redis.set_repl)."""
         self.started = time.perf_counter()
         self.reason = b""
         """Why Lua must give way now, as an error text; nothing while it may go on."""
@@ -195,7 +197,7 @@ class Run(WorkMeter):
             and not self.session.guards & RESTRICTED
             and dispatcher.cluster is None
         ):
-            return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
+            return dispatcher.running.run_in_unit(self.session, entry, request, "lua", self.is_told)
         entry = find_called(request)
         failure = self._refusal(entry, request)
         if failure is not None:
@@ -211,7 +213,7 @@ class Run(WorkMeter):
             if failure is not None:
                 dispatcher.stats.count_error(failure)
                 return failure
-        return dispatcher.running.run_in_unit(self.session, entry, request, "lua")
+        return dispatcher.running.run_in_unit(self.session, entry, request, "lua", self.is_told)
 
     def _stray(self, cluster: "Cluster", entry: Command, request: Request) -> CommandError | None:
         """Why a script may not use keys of that slot; if it may, it is in the right database.

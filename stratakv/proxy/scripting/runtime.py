@@ -145,6 +145,7 @@ class Lua:
                 b"reason": self._reason,
                 b"log": self._log,
                 b"setresp": self._setresp,
+                b"set_told": self._set_told,
                 b"sha1": self._sha1,
                 b"log_length": LOG_LENGTH,
                 b"acl_check_cmd": self._acl_check_cmd,
@@ -403,6 +404,10 @@ class Lua:
     def _setresp(self, version: float) -> None:
         if self._run is not None:
             self._run.resp3 = version == 3
+
+    def _set_told(self, is_told: bool) -> None:
+        if self._run is not None:
+            self._run.is_told = is_told
 
 
 def _no_attribute(owner: object, name: object, is_setting: bool) -> NoReturn:

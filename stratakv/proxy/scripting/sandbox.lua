@@ -343,6 +343,7 @@ function redis.set_repl(...)
     if flags < 0 or flags > 3 then
         raise('Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.')
     end
+    host.set_told(flags >= redis.REPL_REPLICA)
 end
 
 function redis.acl_check_cmd(...)
