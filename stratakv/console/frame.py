@@ -173,7 +173,7 @@ def _bar(request: web.Request, session: Session) -> Markup:
 
 
 def _is_at(here: str, place: str) -> bool:
-    if place == "/keys" and here in ("/key", "/rows"):
+    if place == "/keys" and (here == "/rows" or here.startswith("/key")):
         return True
     return here == place if place == "/" else here.startswith(place)
 

@@ -68,6 +68,18 @@ def test_a_pattern_a_type_and_a_database_narrow_them(client: redis.Redis, visito
     assert visitor.get("/keys", type="none").status == 400
 
 
+def test_a_pattern_goes_on_below_a_prefix(client: redis.Redis, visitor: Visitor) -> None:
+    client.mset({"user:1": 1, "user:2": 2, "user:x:1": 3, "other:1": 4})
+    page = visitor.get("/keys", match="*1")
+    folders = dict(
+        re.findall(r'class="name">([^<]+)</span><span class="count">([\d,]+)', page.body)
+    )
+    assert folders == {"user:": "2", "other:": "1"}
+    inner = visitor.get("/keys", match="*1", prefix="user:")
+    assert [row[0] for row in rows(inner)] == ["user:1"]
+    assert "2 keys found: that is all" in " ".join(inner.text.split()).replace(" :", ":")
+
+
 def test_many_keys_come_some_at_a_time(client: redis.Redis, visitor: Visitor) -> None:
     client.mset({f"k{n}": n for n in range(3000)})
     page = visitor.get("/keys", view="list")
@@ -88,6 +100,14 @@ def test_json_msgpack_and_binary_are_shown_as_such(client: redis.Redis, visitor:
     assert "000000f0  f0 f1 f2" in visitor.get("/key", key="binary").text
     assert r"\x00\x01" in visitor.get("/key", key="binary", as_="text").text
     assert "This is not msgpack." in visitor.get("/key", key="json", as_="msgpack").text
+
+
+def test_an_element_that_is_no_text_is_shown_in_hex(client: redis.Redis, visitor: Visitor) -> None:
+    client.hset("h", mapping={"image": bytes(range(256)), "text": "word " * 200, "packed": "x"})
+    page = visitor.get("/key", key="h")
+    assert "000000f0  f0 f1 f2" in page.text
+    assert "word " * 200 in page.text
+    assert "\\xf0" not in page.text
 
 
 def test_a_long_string_is_read_in_parts(client: redis.Redis, visitor: Visitor) -> None:

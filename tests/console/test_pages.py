@@ -150,6 +150,24 @@ def test_an_option_is_changed_and_checked(client: redis.Redis, visitor: Visitor)
     assert "many" in page.text or "argument" in page.text
 
 
+def test_names_of_redis_stand_apart_from_the_options(visitor: Visitor, server: Server) -> None:
+    own, mark, others = visitor.get("/settings").body.partition("<details")
+    assert 'name="value"' in own
+    assert "hz" in re.findall(r"<b[^>]*>([^<]+)</b>", others if mark else own)
+    assert bool(mark) == isinstance(server, StrataServer)
+    assert "write-buffer-bytes" in own or not mark
+    found = visitor.get("/settings", find="hz").body
+    assert ('<details open="True"' in found or "<details open" in found) == bool(mark)
+
+
+def test_a_page_of_a_key_is_one_of_the_keys(client: redis.Redis, visitor: Visitor) -> None:
+    client.hset("h", "f", "v")
+    for path in ("/keys", "/key?key=h", "/key/element?key=h&name=f", "/key/open"):
+        here = re.search(r'<a href="([^"]+)" aria-current="page"', visitor.get(path).body)
+        assert here is not None, path
+        assert here[1] == "/keys"
+
+
 def test_a_password_in_the_options_is_not_shown(client: redis.Redis, visitor: Visitor) -> None:
     client.config_set("masterauth", "hidden-word")
     try:

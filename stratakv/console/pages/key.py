@@ -111,17 +111,26 @@ async def element_form(request: web.Request) -> web.Response:
     if key is None or key.type not in ("hash", "list", "zset"):
         return gone(request, place)
     old = await values.element(session.client, place, key.type, name)
-    label = {"hash": "Value", "list": "Element", "zset": "Score"}[key.type]
+    what, label = {
+        "hash": ("Field", "Value"),
+        "list": ("Index", "Element"),
+        "zset": ("Member", "Score"),
+    }[key.type]
     content = card(
-        label,
-        el("p", el("code", forms.short(name))),
+        [f"{what} ", el("code", forms.short(name))],
         form(
             session,
             "/key/put",
             key.fields,
             hidden(name=forms.escaped(name), **{saves.FIELD: saves.digest(old)}),
             value_field(old, label),
-            el("button", "Save", class_="primary"),
+            el(
+                "div",
+                el("button", "Save", class_="primary"),
+                el("a", "Cancel", href=key_address(place.db, place.key), class_="button"),
+                class_="actions",
+            ),
+            class_="stack",
         ),
     )
     return page(request, "Element", head(request, key, "", session), content)

@@ -107,7 +107,7 @@ def _map(survey: Survey, prefix: bytes) -> Markup:
         role="group",
         aria_label="Prefixes by size",
     )
-    return card("By prefix", el("p", way) if way else None, svg)
+    return card("By prefix", el("p", way) if way else None, el("div", svg, class_="wide"))
 
 
 def _tile(survey: Survey, name: bytes, tile: treemap.Tile, share: float, order: int) -> Markup:
