@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from stratakv.console import forms, values
+from stratakv.console import forms, saves, values
 from stratakv.console.frame import (
     card,
     choices,
@@ -48,7 +48,7 @@ def _edit_commands(key: Key) -> list[tuple[bytes | str | int, ...]]:
     name = key.place.key
     return {
         "hash": [("HSET", name, "f", "v"), ("HDEL", name, "f")],
-        "list": [("RPUSH", name, "v"), ("LSET", name, 0, "v")],
+        "list": [("RPUSH", name, "v"), ("LSET", name, 0, "v"), ("LREM", name, 1, "v")],
         "set": [("SADD", name, "m"), ("SREM", name, "m")],
         "zset": [("ZADD", name, 1, "m"), ("ZREM", name, "m")],
         "stream": [("XADD", name, "*", "f", "v"), ("XDEL", name, "1-1")],
@@ -71,7 +71,7 @@ def _row(session: Session, key: Key, element: tuple[bytes, ...], may_edit: bool)
     else:
         cells = [_shown(one) for one in element]
     if may_edit:
-        cells.append(_row_actions(session, key, element[0]))
+        cells.append(_row_actions(session, key, element))
     return cells
 
 
@@ -95,8 +95,11 @@ def _shown(raw_value: bytes) -> Markup:
     return el("details", summary, rest)
 
 
-def _row_actions(session: Session, key: Key, name: bytes) -> Node:
+def _row_actions(session: Session, key: Key, element: tuple[bytes, ...]) -> Node:
+    name = element[0]
     fields = [*key.fields, *hidden(name=forms.escaped(name))]
+    if key.type == "list":  # at an index there may be another by then
+        fields += hidden(**{saves.FIELD: saves.digest(element[1])})
     edit = el(
         "a",
         "edit",
@@ -106,8 +109,7 @@ def _row_actions(session: Session, key: Key, name: bytes) -> Node:
         session, "/key/drop", fields, el("button", "remove", class_="link"), class_="inline"
     )
     can_edit = key.type in ("hash", "list", "zset")
-    can_drop = key.type != "list"
-    return [edit if can_edit else None, " ", drop if can_drop else None]
+    return [edit if can_edit else None, " ", drop]
 
 
 def _finder(key: Key, looked_for: bytes) -> Markup:

@@ -61,13 +61,20 @@ CHARTS: Final = (
     Chart(
         "Memory",
         "bytes",
+        (("memory", "own"), ("memory.rss", "resident")),
+        hint="Resident are mapped files as well, which the system takes back when it needs them.",
+    ),
+    Chart(
+        "Caches",
+        "bytes",
         (
-            ("memory", "own"),
-            ("memory.rss", "resident"),
             ("memory.metas", "metas"),
+            ("memory.metas.limit", "their bound"),
             ("memory.rows", "rows"),
+            ("memory.rows.limit", "their bound"),
         ),
-        hint="Own memory is bounded by configuration; mapped files are the system's.",
+        strata_only=True,
+        hint="A meta is the row that stands for a key (stratakv_meta_cache_entries).",
     ),
     Chart("Commits a second", "rate", (("commits", "commits"),), strata_only=True),
     Chart(
