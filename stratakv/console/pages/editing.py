@@ -187,7 +187,10 @@ async def _drop_at(session: Session, place: Place, fields: Fields) -> str:
     async def current(client: Client) -> bytes | None:
         return await values.element(client, place, "list", index)
 
-    commands = [("LSET", place.key, index, mark), ("LREM", place.key, 1, mark)]
+    commands: list[tuple[Word, ...]] = [
+        ("LSET", place.key, index, mark),
+        ("LREM", place.key, 1, mark),
+    ]
     await saves.replace(session.client, place, _made_from(fields), commands, current)
     return "Removed."
 
