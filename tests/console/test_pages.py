@@ -109,6 +109,22 @@ def test_the_slow_log_is_shown_and_emptied(client: redis.Redis, visitor: Visitor
     assert "SET <b>slow</b> x" not in visitor.get("/slow").text
 
 
+def test_commands_are_told_by_the_time_they_took(client: redis.Redis, visitor: Visitor) -> None:
+    client.config_resetstat()
+    client.eval("for n = 1, 2000000 do end", 0)
+    for number in range(100):
+        client.set(f"k{number}", "v")
+    with pytest.raises(redis.ResponseError):
+        client.lpush("k1", "x")
+    table = visitor.get("/slow").body.partition("Time by command")[2].partition("Slow log")[0]
+    found = [re.findall(r">([^<>]+)</(?:td|code)>", row) for row in table.split("<tr>")[2:]]
+    times = {row[0]: row[1:] for row in found}
+    assert found[0][0] == "EVAL"
+    assert times["SET"][:2] == ["100", "0"]
+    assert times["LPUSH"][1] == "1"
+    assert all("s" in shown for shown in times["SET"][2:6])
+
+
 def test_a_client_is_shown_and_disconnected(
     client: redis.Redis, visitor: Visitor, server: Server
 ) -> None:
