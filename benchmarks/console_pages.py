@@ -4,7 +4,8 @@
 
 A server with so many keys, a tenth of which expire within the hour, and a hash of so many fields, a
 console, a visitor who clicks through all pages, and PINGs every five milliseconds by somebody else:
-without the clicks, with them, and while a survey runs beside them.
+without the clicks, with them, and while a survey runs beside them. Where the server's thread has
+waited long for a processor, others use the machine, and PING tells of them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from statistics import median
 from urllib.parse import urlencode
 
+from benchmarks import procfs
 from benchmarks.pinger import Pinger
 from benchmarks.servers import Server, running, stratakv
 
@@ -136,6 +139,30 @@ def click(visitor: Visitor, seconds: float) -> dict[str, list[float]]:
     return took
 
 
+@dataclass(slots=True)
+class Felt:
+    """What another client has felt."""
+
+    text: str = ""
+    p99_ms: float = 0.0
+
+
+@contextmanager
+def felt(server: Server, name: str) -> Iterator[Felt]:
+    """PINGs while something goes on."""
+    found = Felt()
+    ran, waited = procfs.turns_s(server.pid)
+    with Pinger("127.0.0.1", server.port, PING_MS) as pinger:
+        yield found
+    now_ran, now_waited = procfs.turns_s(server.pid)
+    told = ", ".join(f"{key} {value:g}" for key, value in pinger.result.items())
+    found.p99_ms = pinger.result["p99_ms"]
+    found.text = (
+        f"PING, {name:12} {told}; the server ran for {now_ran - ran:.1f} s,"
+        f" and waited {now_waited - waited:.1f} s for a processor"
+    )
+
+
 def main() -> int:
     """Print the times; 1 if a page usually takes over a second, or PING at p99 over 20 ms."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -149,24 +176,23 @@ def main() -> int:
         with console(server) as port:
             visitor = Visitor(port)
             visitor.log_in()
-            with Pinger("127.0.0.1", server.port, PING_MS) as quiet:
+            with felt(server, "nobody") as quiet:
                 time.sleep(chosen.seconds)
-            with Pinger("127.0.0.1", server.port, PING_MS) as clicked:
+            with felt(server, "clicks") as clicked:
                 took = click(visitor, chosen.seconds)
             visitor.start_survey()
-            with Pinger("127.0.0.1", server.port, PING_MS) as surveyed:
+            with felt(server, "and a survey") as surveyed:
                 click(visitor, chosen.seconds)
             surveyed_so_far, is_surveying = visitor.survey()
     for name, seconds in took.items():
         shown = f"median {median(seconds) * 1000:7.1f} ms, worst {max(seconds) * 1000:7.1f} ms"
         print(f"{name:16} {shown}")
-    for name, pinger in (("nobody", quiet), ("clicks", clicked), ("and a survey", surveyed)):
-        told = ", ".join(f"{key} {value:g}" for key, value in pinger.result.items())
-        print(f"PING, {name:12} {told}")
+    for told in (quiet, clicked, surveyed):
+        print(told.text)
     print(f"survey: {surveyed_so_far}; {'it goes on' if is_surveying else 'it was over'}")
     slowest = max(median(seconds) for seconds in took.values())
-    felt = max(pinger.result["p99_ms"] for pinger in (clicked, surveyed))
-    return int(slowest > PAGE_SECONDS or felt > PING_LIMIT_MS or not is_surveying)
+    worst = max(clicked.p99_ms, surveyed.p99_ms)
+    return int(slowest > PAGE_SECONDS or worst > PING_LIMIT_MS or not is_surveying)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,13 @@ def cpu_s(pid: int | None) -> float | None:
         return None
 
 
+def turns_s(pid: int | None) -> tuple[float, float]:
+    """Seconds for which the main thread of a process has run, and waited for a processor."""
+    text = (PROC / str(pid) / "schedstat").read_text()
+    ran, waited, _ = text.split()
+    return int(ran) / 1e9, int(waited) / 1e9
+
+
 def memory_mb(pid: int | None) -> dict[str, float]:
     """Memory of a process now, and its peak since start or the last `reset_peak`."""
     if pid is None:

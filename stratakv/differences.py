@@ -96,7 +96,7 @@ DIFFERENCES: Final = (
         "INFO",
         "used_memory is the process's own (anonymous) memory, used_memory_mapped the resident pages"
         " of mapped files, which the system takes back when it needs them; used_memory_dataset is"
-        " what is cached of the keys; avg_ttl is exact up to 100 keys, then a sample of those in"
+        " what is cached of the keys; avg_ttl is a sample of those in"
         " memory; rdb_changes_since_last_save counts writing commands, not what they change;"
         " sections Store, Cache and GC are our own; latencies are known to a power of two;"
         " of a reader of several keys, keyspace_hits counts one unless it is MGET, EXISTS or TOUCH",

@@ -48,8 +48,9 @@ def make(settings: Settings) -> web.Application:
         middlewares=[gate.check_host, gate.find_session, gate.show_problems],
     )
     place = settings.server
-    own = Client(place, Login(place.user, place.password)) if place.password else None
-    app[CONSOLE] = Console(settings, Sessions(), Tries(), Recorder(own, settings.metrics_url))
+    own = Client(place, Login(place.user, place.password))
+    recorder = Recorder(own, settings.metrics_url, is_named=bool(place.password))
+    app[CONSOLE] = Console(settings, Sessions(), Tries(), recorder)
     app.on_response_prepare.append(gate.set_headers)
     app.cleanup_ctx.append(_work_beside)
     for module in PAGES:

@@ -50,6 +50,13 @@ def is_plain(raw: bytes) -> bool:
     return all(char in "\n\t" or char.isprintable() for char in text)
 
 
+def is_texty(raw: bytes) -> bool:
+    """Whether most of it can be read; a part may begin and end within a character."""
+    shown = raw[:4096].decode("utf-8", "replace")
+    odd = sum(char == "\ufffd" or not (char.isprintable() or char in "\n\r\t") for char in shown)
+    return odd * 8 <= len(shown)
+
+
 def short(raw: bytes, limit: int = SHOWN) -> str:
     """The beginning of bytes, escaped."""
     shown = escaped(raw[:limit])

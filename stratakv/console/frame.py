@@ -159,7 +159,7 @@ def _bar(request: web.Request, session: Session) -> Markup:
         el("b", session.user, title="the user at the server"),
         el("span", session.peer.version),
         el("span", place_of(settings.server)),
-        el("span", "may write" if settings.writes else "reads only", class_="mode"),
+        el("span", "with --write" if settings.writes else "reads only", class_="mode"),
         class_="who",
     )
     return el(
@@ -173,7 +173,7 @@ def _bar(request: web.Request, session: Session) -> Markup:
 
 
 def _is_at(here: str, place: str) -> bool:
-    if place == "/keys" and here in ("/key", "/rows"):
+    if place == "/keys" and (here == "/rows" or here.startswith("/key")):
         return True
     return here == place if place == "/" else here.startswith(place)
 

@@ -1,8 +1,8 @@
 """What the charts show: samples of ten minutes, two hours and a day, in memory.
 
-Samples are taken as the user of `--url`, if it names one, or else as somebody who is logged in and
-may read INFO. Who may not read it, or is told of a namespace alone, is not shown what others have
-recorded.
+Samples are taken as the user of `--url`, if it names one. If not, as anybody, where the server asks
+for no password, or else as somebody who is logged in and may read INFO. Who may not read it, or is
+told of a namespace alone, is not shown what others have recorded.
 """
 
 import asyncio
@@ -32,6 +32,8 @@ POINTS: Final = 360
 METRICS_SECONDS: Final = 3.0
 METRICS_BYTES: Final = 4 << 20
 DEFAULT_HTTP_PORT: Final = 9121
+REFUSED_SECONDS: Final = 600.0
+"""For so long a server that wants a password is not asked again without one."""
 LATE_SECONDS: Final = 5.0
 """A sample that is waited for longer is worth a word."""
 
@@ -66,8 +68,12 @@ class Ring:
 class Recorder:
     """Takes a sample every two seconds, from whoever may."""
 
-    def __init__(self, own: Client | None, metrics_url: str) -> None:
+    def __init__(self, own: Client | None, metrics_url: str, *, is_named: bool = True) -> None:
         self._own = own
+        self._is_named = is_named
+        """Whether that is a user of its own, and nobody else is to be asked."""
+        self._refused = -REFUSED_SECONDS
+        """When it was not told, without a name."""
         self._metrics_url = metrics_url
         self._http: aiohttp.ClientSession | None = None
         self._families: dict[str, str] = {}
@@ -102,7 +108,7 @@ class Recorder:
     async def _sample(self, clients: "Iterable[Client]") -> None:
         """Ask one after the other until one is answered; who looks meanwhile sees how it was."""
         problem = ""  # whoever sees the page may read INFO, and is asked soon
-        for client in [self._own] if self._own is not None else list(clients):
+        for client in self._askable(clients):
             self._asked = time.monotonic()
             try:
                 look = await self._look(client)
@@ -110,6 +116,8 @@ class Recorder:
                 problem = str(away)
             except Refused as refusal:
                 problem = f"{_name_of(client)} may not be told: {refusal}"
+                if client is self._own:
+                    self._refused = time.monotonic()
             except Exception:  # of a server that answers oddly; the charts have a gap
                 log.exception("a sample failed")
                 problem = "the server's counts could not be read; the console's log says why"
@@ -119,6 +127,15 @@ class Recorder:
             finally:
                 self._asked = 0.0
         self.last, self._problem = None, problem
+
+    def _askable(self, clients: "Iterable[Client]") -> list[Client]:
+        """Who may be told, the first first."""
+        if self._own is None:
+            return list(clients)
+        if self._is_named:
+            return [self._own]
+        was_refused = time.monotonic() - self._refused < REFUSED_SECONDS
+        return [*([] if was_refused else [self._own]), *clients]
 
     def _keep(self, look: Look) -> None:
         before, self.last, self._problem = self.last, look, ""

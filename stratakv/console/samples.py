@@ -102,7 +102,8 @@ def values(now: Look, before: Look | None) -> Values:
     _percentiles(found, "lag", histograms.since(now.lag, before.lag), 1e3)
     _percentiles(found, "commit", histograms.since(now.commit, before.commit), 1e3)
     _compaction(found, now, before, seconds)
-    for name, number in now.tier.items():
+    has_tier = now.info.get("cache_tier", "none") != "none"
+    for name, number in now.tier.items() if has_tier else ():
         found[f"tier.{name}"] = max(0.0, number - before.tier.get(name, 0.0)) / seconds
     return found
 

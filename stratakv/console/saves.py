@@ -27,24 +27,29 @@ def digest(value: bytes | None) -> str:
 
 
 async def replace(
-    client: Client, place: Place, made_from: str, words: Sequence[Word], current: Current
+    client: Client,
+    place: Place,
+    made_from: str,
+    commands: Sequence[Sequence[Word]],
+    current: Current,
 ) -> Any:
-    """Send a command that writes, and return its reply; `Refused` if the value has changed."""
+    """Send commands that write, and return the last reply; `Refused` if the value has changed."""
     own = Client(client.address, client.login)
     try:
         await own.call("WATCH", place.key, db=place.db)
         if digest(await current(own)) != made_from:
             raise Refused(CHANGED)
-        return _reply(*await own.pipeline([("MULTI",), words, ("EXEC",)], db=place.db))
+        return _reply(await own.pipeline([("MULTI",), *commands, ("EXEC",)], db=place.db))
     finally:
         own.close()
 
 
-def _reply(began: Any, queued: Any, done: Any) -> Any:
-    """The command's own reply, out of a transaction's."""
+def _reply(told: list[Any]) -> Any:
+    """The last command's own reply, out of a transaction's."""
+    done = told[-1]
     if done is None:
         raise Refused(CHANGED)
-    replies = [began, queued, *(done if isinstance(done, list) else [done])]
+    replies = [*told[:-1], *(done if isinstance(done, list) else [done])]
     for reply in replies:
         if isinstance(reply, Failure):
             raise Refused(str(reply))

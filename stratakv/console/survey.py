@@ -114,7 +114,9 @@ class Survey:
         self.size += size
         _keep(self.by_bytes, (size, key, kind))
         for prefix in prefixes_of(key):
-            if prefix not in self.sizes and len(self.sizes) >= PREFIXES:
+            # Deeper ones leave room for those that are seen first.
+            room = PREFIXES if _depth(prefix) <= 1 else PREFIXES // 2
+            if prefix not in self.sizes and len(self.sizes) >= room:
                 prefix = OTHERS
             self.sizes[prefix] += size
             self.counts[prefix] += 1

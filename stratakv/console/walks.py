@@ -50,6 +50,7 @@ class Walk:
     as_list: bool
     cursor: bytes = b"0"
     scanned: int = 0
+    """Keys that were found so far, those of folders included."""
     is_done: bool = False
     folders: Counter[bytes] = field(default_factory=Counter)
     keys: dict[bytes, None] = field(default_factory=dict)
@@ -66,14 +67,12 @@ class Walk:
                 "SCAN", self.cursor, *self._options(), db=self.db
             )
             self.is_done = self.cursor == b"0"
-            self.scanned += len(found)
             for key in found:
                 self._sort(key)
 
     def _options(self) -> list[bytes | str | int]:
-        match = escape_glob(self.prefix) + b"*"
-        if self.pattern and not self.prefix:
-            match = self.pattern
+        # One pattern at a time: with both, what is not below the prefix is left out here.
+        match = self.pattern or escape_glob(self.prefix) + b"*"
         options: list[bytes | str | int] = ["COUNT", STEP]
         if match != b"*":
             options += ["MATCH", match]
@@ -82,6 +81,7 @@ class Walk:
     def _sort(self, key: bytes) -> None:
         if not key.startswith(self.prefix):
             return
+        self.scanned += 1
         head, mark, _ = key[len(self.prefix) :].partition(SEPARATOR)
         if self.as_list or not mark:
             self.keys[key] = None

@@ -41,11 +41,15 @@ async def until(recorder: Recorder, told: Told, seen: list[str] | None = None) -
         await asyncio.sleep(0.01)
 
 
-def recorded(clients: list[Client], body: Callable[[Recorder], Awaitable[None]]) -> None:
+def recorded(
+    clients: list[Client],
+    body: Callable[[Recorder], Awaitable[None]],
+    own: Client | None = None,
+) -> None:
     """Run a recorder while something happens."""
 
     async def main() -> None:
-        recorder = Recorder(None, "")
+        recorder = Recorder(own, "", is_named=False)
         task = asyncio.create_task(recorder.run(clients))
         try:
             await body(recorder)
@@ -99,6 +103,40 @@ def test_the_reason_of_the_server_is_told(
     recorded(clients, body)
 
 
+def test_a_server_without_passwords_is_recorded_before_anybody_logs_in(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorders, "INTERVAL", 0.01)
+
+    async def body(recorder: Recorder) -> None:
+        await until(recorder, lambda one: len(one.rings["10m"].points) > 1)
+
+    recorded([], body, Client(parse_address(url_of(server)), Login()))
+
+
+def test_a_server_with_passwords_is_not_asked_again_and_again_without_one(
+    server: Server, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorders, "INTERVAL", 0.01)
+    run(client, "ACL", "SETUSER", "unasked", "on", ">secret", "~*", "+@all", "-info")
+
+    async def body(recorder: Recorder) -> None:
+        await until(recorder, lambda one: "may not be told" in one.problem)
+        clients.append(login(server, "admin"))
+        await until(recorder, lambda one: len(one.rings["10m"].points) > 5)
+
+    before = calls_refused(client)
+    clients: list[Client] = []
+    recorded(clients, body, login(server, "unasked"))
+    assert calls_refused(client) == before + 1
+
+
+def calls_refused(client: redis.Redis) -> int:
+    """How often INFO was refused."""
+    stats = client.info("commandstats")
+    return int(stats.get("cmdstat_info", {}).get("rejected_calls", 0))
+
+
 def test_the_slowest_replica_counts() -> None:
     info = {
         "role": "master",
@@ -123,6 +161,13 @@ def test_a_breaker_is_told_if_there_is_a_tier() -> None:
     for state, number in states.items():
         found = samples.values(Look(1.0, {"tier_breaker": state}), None)
         assert found.get("tier.breaker") == number
+
+
+def test_a_server_without_a_tier_has_no_chart_of_it() -> None:
+    tier = {"hits": 5.0, "misses": 1.0}
+    for kind, has in (("none", False), ("redis", True)):
+        looks = [Look(when, {"cache_tier": kind}, tier=tier) for when in (1.0, 2.0)]
+        assert ("tier.hits" in samples.values(looks[1], looks[0])) == has
 
 
 def lab(colour: str) -> tuple[float, float, float]:

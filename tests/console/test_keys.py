@@ -68,6 +68,18 @@ def test_a_pattern_a_type_and_a_database_narrow_them(client: redis.Redis, visito
     assert visitor.get("/keys", type="none").status == 400
 
 
+def test_a_pattern_goes_on_below_a_prefix(client: redis.Redis, visitor: Visitor) -> None:
+    client.mset({"user:1": 1, "user:2": 2, "user:x:1": 3, "other:1": 4})
+    page = visitor.get("/keys", match="*1")
+    folders = dict(
+        re.findall(r'class="name">([^<]+)</span><span class="count">([\d,]+)', page.body)
+    )
+    assert folders == {"user:": "2", "other:": "1"}
+    inner = visitor.get("/keys", match="*1", prefix="user:")
+    assert [row[0] for row in rows(inner)] == ["user:1"]
+    assert "2 keys found: that is all" in " ".join(inner.text.split()).replace(" :", ":")
+
+
 def test_many_keys_come_some_at_a_time(client: redis.Redis, visitor: Visitor) -> None:
     client.mset({f"k{n}": n for n in range(3000)})
     page = visitor.get("/keys", view="list")
@@ -88,6 +100,14 @@ def test_json_msgpack_and_binary_are_shown_as_such(client: redis.Redis, visitor:
     assert "000000f0  f0 f1 f2" in visitor.get("/key", key="binary").text
     assert r"\x00\x01" in visitor.get("/key", key="binary", as_="text").text
     assert "This is not msgpack." in visitor.get("/key", key="json", as_="msgpack").text
+
+
+def test_an_element_that_is_no_text_is_shown_in_hex(client: redis.Redis, visitor: Visitor) -> None:
+    client.hset("h", mapping={"image": bytes(range(256)), "text": "word " * 200, "packed": "x"})
+    page = visitor.get("/key", key="h")
+    assert "000000f0  f0 f1 f2" in page.text
+    assert "word " * 200 in page.text
+    assert "\\xf0" not in page.text
 
 
 def test_a_long_string_is_read_in_parts(client: redis.Redis, visitor: Visitor) -> None:
@@ -218,7 +238,7 @@ def test_who_writes_between_the_look_and_the_save_wins(server: Server, client: r
     async def save() -> None:
         words = ("SET", "s", "mine")
         shared = Client(address, Login())
-        await saves.replace(shared, place, saves.digest(b"old"), words, current)
+        await saves.replace(shared, place, saves.digest(b"old"), [words], current)
 
     with pytest.raises(Refused, match="somebody has changed"):
         asyncio.run(save())
@@ -251,6 +271,37 @@ def test_elements_are_added_put_and_dropped(client: redis.Redis, visitor: Visito
         visitor.follow("/key/drop", {"key": key, "name": name, "sure": "yes"})
     left = client.hkeys("h"), client.smembers("s"), client.zrange("z", 0, -1), client.xlen("x")
     assert left == ([b"f"], {b"b"}, [b"a"], 1)
+
+
+def test_an_element_of_a_list_is_removed_if_it_is_still_that(
+    client: redis.Redis, visitor: Visitor
+) -> None:
+    client.rpush("l", "a", "b", "a", "c")
+    found = re.findall(r'action="/key/drop".*?</form>', visitor.get("/key", key="l").body)
+    made_from = MADE_FROM.search(found[2])
+    assert made_from is not None
+    fields = {"key": "l", "name": "2", "made-from": made_from[1]}
+    assert "Remove" in visitor.post("/key/drop", fields).text
+    visitor.follow("/key/drop", {**fields, "sure": "yes"})
+    assert client.lrange("l", 0, -1) == [b"a", b"b", b"c"]
+    assert refused(visitor, "/key/drop", {**fields, "sure": "yes"})
+    assert client.lrange("l", 0, -1) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("kind", ["string", "hash", "list", "set", "zset", "stream"])
+def test_a_key_is_made_where_there_is_none(
+    client: redis.Redis, visitor: Visitor, kind: str
+) -> None:
+    link = re.search(r'href="(/key/new[^"]*)"', visitor.get("/keys", prefix="new:").body)
+    assert link is not None
+    assert 'value="new:"' in visitor.get(link[1].replace("&amp;", "&")).body
+    fields = {"key": "new:one", "type": kind, "name": "n", "value": "7"}
+    assert "Made." in visitor.follow("/key/new", fields).text
+    assert client.type("new:one") == kind.encode()
+    page = visitor.post("/key/new", fields)
+    assert (page.status, "a key of that name" in page.text) == (400, True)
+    assert visitor.post("/key/new", {**fields, "key": "x", "type": "none"}).status == 400
+    assert names_of(client) == [b"new:one"]
 
 
 def test_what_cannot_be_undone_is_asked_first(client: redis.Redis, visitor: Visitor) -> None:
@@ -302,6 +353,7 @@ def test_who_may_only_read_is_shown_no_forms_and_refused(
     client.set("k", "v")
     visitor = console.visitor()
     visitor.log_in("reader", "secret")
+    assert "New key" not in visitor.get("/keys").text
     page = visitor.get("/key", key="k")
     assert "You may not change this key." in page.text
     assert "<textarea" not in page.body
@@ -319,6 +371,8 @@ def test_without_write_nothing_is_changed_by_anybody(
         visitor = console.visitor()
         visitor.log_in("admin", "secret")
         assert "Delete" not in visitor.get("/key", key="k").text
+        assert "New key" not in visitor.get("/keys").text
+        assert visitor.get("/key/new").status == 400
         answer = visitor.post("/key/delete", {"key": "k", "sure": "yes"})
         assert (answer.status, "--write" in answer.text) == (400, True)
         assert client.get("k") == b"v"

@@ -109,6 +109,22 @@ def test_the_slow_log_is_shown_and_emptied(client: redis.Redis, visitor: Visitor
     assert "SET <b>slow</b> x" not in visitor.get("/slow").text
 
 
+def test_commands_are_told_by_the_time_they_took(client: redis.Redis, visitor: Visitor) -> None:
+    client.config_resetstat()
+    client.eval("for n = 1, 2000000 do end", 0)
+    for number in range(100):
+        client.set(f"k{number}", "v")
+    with pytest.raises(redis.ResponseError):
+        client.lpush("k1", "x")
+    table = visitor.get("/slow").body.partition("Time by command")[2].partition("Slow log")[0]
+    found = [re.findall(r">([^<>]+)</(?:td|code)>", row) for row in table.split("<tr>")[2:]]
+    times = {row[0]: row[1:] for row in found}
+    assert found[0][0] == "EVAL"
+    assert times["SET"][:2] == ["100", "0"]
+    assert times["LPUSH"][1] == "1"
+    assert all("s" in shown for shown in times["SET"][2:6])
+
+
 def test_a_client_is_shown_and_disconnected(
     client: redis.Redis, visitor: Visitor, server: Server
 ) -> None:
@@ -148,6 +164,24 @@ def test_an_option_is_changed_and_checked(client: redis.Redis, visitor: Visitor)
     page = visitor.post("/settings/set", {"name": "slowlog-max-len", "value": "many"})
     assert page.status == 400
     assert "many" in page.text or "argument" in page.text
+
+
+def test_names_of_redis_stand_apart_from_the_options(visitor: Visitor, server: Server) -> None:
+    own, mark, others = visitor.get("/settings").body.partition("<details")
+    assert 'name="value"' in own
+    assert "hz" in re.findall(r"<b[^>]*>([^<]+)</b>", others if mark else own)
+    assert bool(mark) == isinstance(server, StrataServer)
+    assert "write-buffer-bytes" in own or not mark
+    found = visitor.get("/settings", find="hz").body
+    assert ('<details open="True"' in found or "<details open" in found) == bool(mark)
+
+
+def test_a_page_of_a_key_is_one_of_the_keys(client: redis.Redis, visitor: Visitor) -> None:
+    client.hset("h", "f", "v")
+    for path in ("/keys", "/key?key=h", "/key/element?key=h&name=f", "/key/open"):
+        here = re.search(r'<a href="([^"]+)" aria-current="page"', visitor.get(path).body)
+        assert here is not None, path
+        assert here[1] == "/keys"
 
 
 def test_a_password_in_the_options_is_not_shown(client: redis.Redis, visitor: Visitor) -> None:

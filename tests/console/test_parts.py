@@ -7,6 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratakv.console import forms, histograms, markup, sessions, treemap
+from stratakv.console import survey as surveys
+from stratakv.console.client import Client, Login
+from stratakv.console.pages import large
+from stratakv.console.survey import Survey
+from stratakv.storage.cache.address import parse_address
 
 
 @given(st.binary(max_size=60))
@@ -74,3 +79,38 @@ def test_tries_are_forgotten_after_a_while() -> None:
     assert tries.wait("b") == 0
     now = sessions.TRY_SECONDS
     assert tries.wait("a") == 0
+
+
+def test_the_areas_of_a_prefix_are_all_that_it_takes() -> None:
+    survey = Survey(0, Client(parse_address("redis://127.0.0.1:1"), Login()))
+    for n in range(large.TILES + 10):
+        survey._count(b"a:%d:x" % n, "string", 100 + n)
+    for key in (b"a:direct", b"none", b"b:1"):
+        survey._count(key, "string", 5)
+    survey.seen = large.TILES + 13
+    for prefix, size in ((b"", survey.size), (b"a:", survey.size - 10), (b"b:", 5)):
+        found = large.areas(survey, prefix)
+        assert sum(area.size for area in found) == size
+        assert sum(area.keys for area in found) == (
+            survey.counts[prefix] if prefix else survey.seen
+        )
+    names = {area.name: area.size for area in large.areas(survey, b"a:")}
+    assert names["(others)"] == sum(range(100, 110)) + 5
+    assert len(names) == large.TILES + 1
+    assert [area.name for area in large.areas(survey, b"b:")] == ["(no deeper prefix)"]
+    assert {area.name for area in large.areas(survey, b"")} == {"a:", "b:", "(no prefix)"}
+
+
+def test_prefixes_that_are_seen_late_are_counted_though_deeper_ones_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(surveys, "PREFIXES", 20)
+    survey = Survey(0, Client(parse_address("redis://127.0.0.1:1"), Login()))
+    for n in range(50):
+        survey._count(b"user:%d:x" % n, "string", 10)
+    survey._count(b"late:1", "string", 7)
+    survey.seen = 51
+    found = {area.name: (area.size, area.keys) for area in large.areas(survey, b"")}
+    assert found == {"user:": (500, 50), "late:": (7, 1)}
+    inside = {area.name: area.size for area in large.areas(survey, b"user:")}
+    assert inside["(others)"] == 500 - 10 * (len(inside) - 1)

@@ -12,6 +12,7 @@
     rows        how a key is stored
     large       what is large, and what is used most
     slow        the slow log and the latency monitor
+    command_times  which commands take the server's time
     clients     who is connected
     channels    what is published
     settings    the options of the server

@@ -1,8 +1,10 @@
 """A page of a hash, list, set, sorted set or stream."""
 
+from typing import Final
+
 from aiohttp import web
 
-from stratakv.console import forms, values
+from stratakv.console import forms, saves, values
 from stratakv.console.frame import (
     card,
     choices,
@@ -17,6 +19,9 @@ from stratakv.console.pages.keys import key_address
 from stratakv.console.pages.string_value import value_field
 from stratakv.console.sessions import Session
 from stratakv.console.values import Part, Place
+
+BINARY: Final = 32
+"""Bytes that are no text and are shown at a glance."""
 
 
 async def show_collection(request: web.Request, session: Session, key: Key) -> Markup:
@@ -43,7 +48,7 @@ def _edit_commands(key: Key) -> list[tuple[bytes | str | int, ...]]:
     name = key.place.key
     return {
         "hash": [("HSET", name, "f", "v"), ("HDEL", name, "f")],
-        "list": [("RPUSH", name, "v"), ("LSET", name, 0, "v")],
+        "list": [("RPUSH", name, "v"), ("LSET", name, 0, "v"), ("LREM", name, 1, "v")],
         "set": [("SADD", name, "m"), ("SREM", name, "m")],
         "zset": [("ZADD", name, 1, "m"), ("ZREM", name, "m")],
         "stream": [("XADD", name, "*", "f", "v"), ("XDEL", name, "1-1")],
@@ -66,28 +71,35 @@ def _row(session: Session, key: Key, element: tuple[bytes, ...], may_edit: bool)
     else:
         cells = [_shown(one) for one in element]
     if may_edit:
-        cells.append(_row_actions(session, key, element[0]))
+        cells.append(_row_actions(session, key, element))
     return cells
 
 
 def _shown(raw_value: bytes) -> Markup:
     """A value in a table: its beginning, and whole behind a click if it means something."""
-    meaning = forms.as_json(raw_value) or forms.as_msgpack(raw_value)
-    if meaning is None and len(raw_value) <= forms.SHOWN:
+    as_json = forms.as_json(raw_value)
+    meaning = as_json or forms.as_msgpack(raw_value)
+    is_text = forms.is_texty(raw_value)
+    if meaning is None and len(raw_value) <= (forms.SHOWN if is_text else BINARY):
         return el("code", forms.escaped(raw_value))
-    name = (
-        "JSON" if forms.as_json(raw_value) else "msgpack" if meaning else forms.size(len(raw_value))
-    )
-    rest = meaning if meaning is not None else forms.escaped(raw_value[: values.CHUNK])
-    return el(
-        "details",
-        el("summary", el("code", forms.short(raw_value, 80)), el("small", f" {name}")),
-        el("pre", rest),
-    )
+    name = "JSON" if as_json else "msgpack" if meaning else forms.size(len(raw_value))
+    part = raw_value[: values.CHUNK]
+    if meaning is not None:
+        rest = el("pre", meaning)
+    elif is_text:
+        rest = el("pre", part.decode() if forms.is_plain(part) else forms.escaped(part))
+    else:
+        rest = el("pre", forms.hexadecimal(part), class_="hex")
+    beginning = forms.short(raw_value, 80 if is_text else BINARY // 2)
+    summary = el("summary", el("code", beginning), el("small", f" {name}"))
+    return el("details", summary, rest)
 
 
-def _row_actions(session: Session, key: Key, name: bytes) -> Node:
+def _row_actions(session: Session, key: Key, element: tuple[bytes, ...]) -> Node:
+    name = element[0]
     fields = [*key.fields, *hidden(name=forms.escaped(name))]
+    if key.type == "list":  # at an index there may be another by then
+        fields += hidden(**{saves.FIELD: saves.digest(element[1])})
     edit = el(
         "a",
         "edit",
@@ -97,8 +109,7 @@ def _row_actions(session: Session, key: Key, name: bytes) -> Node:
         session, "/key/drop", fields, el("button", "remove", class_="link"), class_="inline"
     )
     can_edit = key.type in ("hash", "list", "zset")
-    can_drop = key.type != "list"
-    return [edit if can_edit else None, " ", drop if can_drop else None]
+    return [edit if can_edit else None, " ", drop]
 
 
 def _finder(key: Key, looked_for: bytes) -> Markup:

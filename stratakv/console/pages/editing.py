@@ -3,6 +3,7 @@
 Rights are the server's affair: a user without them gets its words.
 """
 
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -19,6 +20,7 @@ from stratakv.console.pages.string_value import EDITED
 from stratakv.console.replies import Refused, Word
 from stratakv.console.sessions import Session
 from stratakv.console.values import Place
+from stratakv.console.walks import TYPES
 
 T = TypeVar("T")
 Fields = dict[str, str]
@@ -102,7 +104,7 @@ async def save(session: Session, place: Place, fields: Fields) -> str:
     async def current(client: Client) -> bytes:
         return await values.beginning(client, place, EDITED + 1)
 
-    if await saves.replace(session.client, place, _made_from(fields), words, current) is None:
+    if await saves.replace(session.client, place, _made_from(fields), [words], current) is None:
         raise Refused("the key is gone")
     return "Saved."
 
@@ -121,7 +123,7 @@ async def put(session: Session, place: Place, fields: Fields) -> str:
         return await values.element(client, place, kind.decode(), name)
 
     chosen = _for_type(words, kind)
-    await saves.replace(session.client, place, _made_from(fields), chosen, current)
+    await saves.replace(session.client, place, _made_from(fields), [chosen], current)
     return "Saved."
 
 
@@ -141,12 +143,56 @@ async def add(session: Session, place: Place, fields: Fields) -> str:
     return "Added."
 
 
+async def create(session: Session, place: Place, fields: Fields) -> str:
+    """A key of a name that no key has yet."""
+    if await _type(session, place) != b"none":
+        raise Refused("there is a key of that name")
+    value, name = _value(fields), _name(fields)
+    words: dict[bytes, tuple[Word, ...]] = {
+        b"string": ("SET", place.key, value),
+        b"hash": ("HSET", place.key, name, value),
+        b"list": ("RPUSH", place.key, value),
+        b"set": ("SADD", place.key, value),
+        b"zset": ("ZADD", place.key, value.strip(), name),
+        b"stream": ("XADD", place.key, "*", name, value),
+    }
+    kind = fields.get("type", "").encode()
+    if kind not in words:
+        raise ValueError(f"type: one of {', '.join(TYPES)}")
+
+    async def current(client: Client) -> bytes | None:
+        return await client.call("EXISTS", place.key, db=place.db) or None
+
+    await saves.replace(session.client, place, saves.digest(None), [words[kind]], current)
+    return "Made."
+
+
 async def drop(session: Session, place: Place, fields: Fields) -> str:
     """An element less."""
     kind = await _type(session, place)
+    if kind == b"list":
+        return await _drop_at(session, place, fields)
     commands = {b"hash": "HDEL", b"set": "SREM", b"zset": "ZREM", b"stream": "XDEL"}
     done = await _change(session, place, _for_type(commands, kind), place.key, _name(fields))
     return "Removed." if done else "It was gone already."
+
+
+async def _drop_at(session: Session, place: Place, fields: Fields) -> str:
+    """The element at an index, if it is still the one that was shown.
+
+    There is no command for that: it is given a value that no other has, and that is removed.
+    """
+    index, mark = _name(fields), secrets.token_bytes(32)
+
+    async def current(client: Client) -> bytes | None:
+        return await values.element(client, place, "list", index)
+
+    commands: list[tuple[Word, ...]] = [
+        ("LSET", place.key, index, mark),
+        ("LREM", place.key, 1, mark),
+    ]
+    await saves.replace(session.client, place, _made_from(fields), commands, current)
+    return "Removed."
 
 
 async def rename(session: Session, place: Place, fields: Fields) -> str:
@@ -194,6 +240,7 @@ ROUTES: Final = [
     web.post("/key/set", handler(save)),
     web.post("/key/put", handler(put)),
     web.post("/key/add", handler(add)),
+    web.post("/key/new", handler(create)),
     web.post("/key/drop", handler(drop, "Remove “{name}” from this key?")),
     web.post("/key/rename", handler(rename, "Rename this key to “{to}”?")),
     web.post("/key/expire", handler(expire, "Let this key expire in {seconds} seconds?")),

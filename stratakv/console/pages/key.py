@@ -10,13 +10,16 @@ from stratakv.console.frame import (
     CONSOLE,
     address,
     card,
+    choices,
     field,
     form,
     hidden,
+    number,
     page,
     raw,
     session_of,
 )
+from stratakv.console.gate import needs_writes
 from stratakv.console.markup import Node, el
 from stratakv.console.pages.collection_value import show_collection
 from stratakv.console.pages.key_facts import Key, find, gone, head, place_of
@@ -24,7 +27,7 @@ from stratakv.console.pages.keys import key_address
 from stratakv.console.pages.string_value import show_string, value_field
 from stratakv.console.sessions import Session
 from stratakv.console.values import Place
-from stratakv.console.walks import SIZES
+from stratakv.console.walks import SIZES, TYPES
 
 
 async def show(request: web.Request) -> web.Response:
@@ -111,20 +114,59 @@ async def element_form(request: web.Request) -> web.Response:
     if key is None or key.type not in ("hash", "list", "zset"):
         return gone(request, place)
     old = await values.element(session.client, place, key.type, name)
-    label = {"hash": "Value", "list": "Element", "zset": "Score"}[key.type]
+    what, label = {
+        "hash": ("Field", "Value"),
+        "list": ("Index", "Element"),
+        "zset": ("Member", "Score"),
+    }[key.type]
     content = card(
-        label,
-        el("p", el("code", forms.short(name))),
+        [f"{what} ", el("code", forms.short(name))],
         form(
             session,
             "/key/put",
             key.fields,
             hidden(name=forms.escaped(name), **{saves.FIELD: saves.digest(old)}),
             value_field(old, label),
-            el("button", "Save", class_="primary"),
+            el(
+                "div",
+                el("button", "Save", class_="primary"),
+                el("a", "Cancel", href=key_address(place.db, place.key), class_="button"),
+                class_="actions",
+            ),
+            class_="stack",
         ),
     )
     return page(request, "Element", head(request, key, "", session), content)
+
+
+async def new_form(request: web.Request) -> web.Response:
+    """A key that is not there yet, with its first element."""
+    types = {name: name for name in TYPES}
+    content = form(
+        session_of(request),
+        "/key/new",
+        hidden(db=number(request, "db")),
+        field(
+            "Key",
+            el(
+                "input",
+                name="key",
+                value=forms.escaped(raw(request, "key")),
+                required=True,
+                autofocus=True,
+                spellcheck="false",
+            ),
+        ),
+        field("Type", choices("type", types, "string")),
+        field(
+            "Field or member, of a hash, a sorted set or a stream",
+            el("input", name="name", spellcheck="false"),
+        ),
+        value_field(None, "Value; of a sorted set, the score"),
+        el("button", "Make it", class_="primary"),
+        class_="stack",
+    )
+    return page(request, "New key", card("", content))
 
 
 async def place_after(client: Client, place: Place) -> str:
@@ -134,4 +176,8 @@ async def place_after(client: Client, place: Place) -> str:
     return address("/keys", db=place.db or None)
 
 
-ROUTES: Final = [web.get("/key", show), web.get("/key/element", element_form)]
+ROUTES: Final = [
+    web.get("/key", show),
+    web.get("/key/element", element_form),
+    web.get("/key/new", needs_writes(new_form)),
+]

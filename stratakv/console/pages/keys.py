@@ -6,6 +6,7 @@ from aiohttp import web
 
 from stratakv.console import forms, walks
 from stratakv.console.frame import (
+    CONSOLE,
     address,
     card,
     choices,
@@ -39,7 +40,7 @@ async def show(request: web.Request) -> web.Response:
     return page(
         request,
         "Keys",
-        _search(request, walk, sizes),
+        await _search(request, session, walk, sizes),
         _way(walk),
         _folders(walk),
         _list(walk, entries),
@@ -94,10 +95,15 @@ def key_address(db: int, key: bytes, path: str = "/key", **more: str | int | Non
     return address(path, db=db or None, key=forms.escaped(key), **more)
 
 
-def _search(request: web.Request, walk: Walk, sizes: dict[int, int]) -> Markup:
+async def _search(
+    request: web.Request, session: Session, walk: Walk, sizes: dict[int, int]
+) -> Markup:
     known = sorted({*range(DATABASES), *sizes, walk.db})
     databases = {str(n): f"{n} · {sizes[n]:,} keys" if n in sizes else str(n) for n in known}
     views = {"": "folders", "list": "list"}
+    new = address("/key/new", db=walk.db or None, key=forms.escaped(walk.prefix))
+    (is_allowed,) = await session.peer.allows(session.client, ("SET", walk.prefix + b"x", "x"))
+    may_make = is_allowed and request.app[CONSOLE].settings.writes
     return el(
         "form",
         field("Database", choices("db", databases, str(walk.db))),
@@ -116,6 +122,7 @@ def _search(request: web.Request, walk: Walk, sizes: dict[int, int]) -> Markup:
         field("View", choices("view", views, "list" if walk.as_list else "")),
         el("button", "Look", class_="primary"),
         el("a", "Open a key…", href=address("/key/open", db=walk.db), class_="button"),
+        el("a", "New key…", href=new, class_="button") if may_make else None,
         method="get",
         action="/keys",
         class_="card search",

@@ -1,6 +1,7 @@
 """What is large, and what is used most: a survey of a database, and a sampling of requests."""
 
 import time
+from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
@@ -78,27 +79,57 @@ def _state(survey: Survey) -> Markup:
     return el("p", text, data_refresh="2" if survey.is_running else None, class_="survey")
 
 
+@dataclass(frozen=True, slots=True)
+class Area:
+    """What is drawn as one tile."""
+
+    name: str
+    size: int
+    keys: int
+    prefix: bytes = b""
+    """Where it leads to, if it leads anywhere."""
+
+
+def areas(survey: Survey, prefix: bytes) -> list[Area]:
+    """What is below a prefix, the largest first; together it is all that the prefix takes."""
+    below = survey.below(prefix)
+    found = [
+        Area(forms.short(name, 60), survey.sizes[name], survey.counts[name], name)
+        for name in below[:TILES]
+    ]
+    if not prefix:
+        found.append(Area("(no prefix)", survey.sizes[b""], survey.counts[b""]))
+    size = survey.sizes[prefix] if prefix else survey.size
+    keys = survey.counts[prefix] if prefix else survey.seen
+    # Of a prefix whose deeper ones are all known, what is left has none.
+    is_all = len(below) <= TILES and OTHERS not in survey.sizes
+    rest = "(no deeper prefix)" if prefix and is_all else "(others)"
+    size -= sum(area.size for area in found)
+    found.append(Area(rest, size, keys - sum(area.keys for area in found)))
+    return sorted((area for area in found if area.size > 0), key=lambda area: -area.size)
+
+
 def _map(survey: Survey, prefix: bytes) -> Markup:
     """Prefixes in the size of their bytes."""
-    names = survey.below(prefix)[:TILES]
-    if not prefix and survey.sizes.get(b"") and b"" not in names:
-        names.append(b"")
-    numbers = [float(survey.sizes[name]) for name in names]
-    placed = treemap.tiles(numbers, WIDTH, HEIGHT)
-    whole = sum(numbers) or 1
-    drawn = [
-        _tile(survey, names[tile.index], tile, numbers[tile.index] / whole, n)
-        for n, tile in enumerate(placed)
-    ]
+    shown = areas(survey, prefix)
+    whole = sum(area.size for area in shown) or 1
+    placed = treemap.tiles([float(area.size) for area in shown], WIDTH, HEIGHT)
+    drawn = [_tile(shown[tile.index], tile, whole, n) for n, tile in enumerate(placed)]
     way = (
-        [el("a", "all prefixes", href="/large"), el("code", " " + forms.short(prefix))]
+        el(
+            "p",
+            el("a", "all prefixes", href="/large"),
+            el("code", " " + forms.short(prefix)),
+            " ",
+            el(
+                "a",
+                "its keys",
+                href=address("/keys", db=survey.db or None, prefix=forms.escaped(prefix)),
+            ),
+        )
         if prefix
         else None
     )
-    if not placed:
-        return card(
-            "By prefix", el("p", way), el("p", "No prefixes below this one.", class_="empty")
-        )
     svg = el(
         "svg",
         drawn,
@@ -107,26 +138,18 @@ def _map(survey: Survey, prefix: bytes) -> Markup:
         role="group",
         aria_label="Prefixes by size",
     )
-    return card("By prefix", el("p", way) if way else None, svg)
+    return card("By prefix", way, el("div", svg, class_="wide"))
 
 
-def _tile(survey: Survey, name: bytes, tile: treemap.Tile, share: float, order: int) -> Markup:
-    shown = {b"": "(no prefix)", OTHERS: "(others)"}.get(name) or forms.short(name, 60)
-    told = f"{shown} {forms.size(survey.sizes[name])}, {share:.0%}, {survey.counts[name]:,} keys"
-    room = int(tile.width / 8.2)
+def _tile(area: Area, tile: treemap.Tile, whole: int, order: int) -> Markup:
+    size, room = forms.size(area.size), int(tile.width / 8.2)
+    told = f"{area.name} {size}, {area.size / whole:.0%}, {area.keys:,} keys"
     texts: list[Node] = []
     if tile.height > 22 and room > 3:
-        cut = shown if len(shown) <= room else shown[: room - 1] + "…"
+        cut = area.name if len(area.name) <= room else area.name[: room - 1] + "…"
         texts.append(el("text", cut, x=f"{tile.x + 8:.1f}", y=f"{tile.y + 19:.1f}", class_="name"))
     if tile.height > 40 and room > 7:
-        texts.append(
-            el(
-                "text",
-                forms.size(survey.sizes[name]),
-                x=f"{tile.x + 8:.1f}",
-                y=f"{tile.y + 36:.1f}",
-            )
-        )
+        texts.append(el("text", size, x=f"{tile.x + 8:.1f}", y=f"{tile.y + 36:.1f}"))
     box = el(
         "rect",
         x=f"{tile.x + 1:.1f}",
@@ -135,12 +158,11 @@ def _tile(survey: Survey, name: bytes, tile: treemap.Tile, share: float, order: 
         height=f"{max(0.5, tile.height - 2):.1f}",
         rx=5,
     )
-    content = [el("title", told), box, texts]
-    if name in (b"", OTHERS):
-        return el("g", content, class_=f"c{order % 8}")
-    return el(
-        "a", content, href=address("/large", prefix=forms.escaped(name)), class_=f"c{order % 8}"
-    )
+    content, class_ = [el("title", told), box, texts], f"c{order % 8}"
+    if not area.prefix:
+        return el("g", content, class_=class_)
+    href = address("/large", prefix=forms.escaped(area.prefix))
+    return el("a", content, href=href, class_=class_)
 
 
 def _largest(survey: Survey) -> Node:

@@ -47,6 +47,7 @@ CHARTS: Final = (
         "Command latency",
         "ms",
         (("latency.p50", "p50"), ("latency.p99", "p99"), ("latency.p999", "p99.9")),
+        hint="The time of a command in the server, without the network and the wait before it.",
     ),
     Chart(
         "Event-loop lag",
@@ -60,20 +61,22 @@ CHARTS: Final = (
     Chart(
         "Memory",
         "bytes",
-        (
-            ("memory", "own"),
-            ("memory.rss", "resident"),
-            ("memory.metas", "metas"),
-            ("memory.rows", "rows"),
-        ),
-        hint="Own memory is bounded by configuration; mapped files are the system's.",
+        (("memory", "own"), ("memory.rss", "resident")),
+        hint="Resident are mapped files as well, which the system takes back when it needs them.",
     ),
     Chart(
-        "Commits a second",
-        "rate",
-        (("commits", "commits"), ("commit.rows", "rows")),
+        "Caches",
+        "bytes",
+        (
+            ("memory.metas", "metas"),
+            ("memory.metas.limit", "their bound"),
+            ("memory.rows", "rows"),
+            ("memory.rows.limit", "their bound"),
+        ),
         strata_only=True,
+        hint="A meta is the row that stands for a key (stratakv_meta_cache_entries).",
     ),
+    Chart("Commits a second", "rate", (("commits", "commits"),), strata_only=True),
     Chart(
         "Commit time",
         "ms",
@@ -87,7 +90,14 @@ CHARTS: Final = (
         strata_only=True,
         hint="All that clients wrote in one turn of the event loop is one commit.",
     ),
-    Chart("Disk", "bytes", (("disk", "data directory"), ("disk.free", "free")), strata_only=True),
+    Chart(
+        "Rows a second",
+        "rate",
+        (("commit.rows", "written or deleted"), ("gc.rows", "reclaimed")),
+        strata_only=True,
+    ),
+    Chart("Data directory", "bytes", (("disk", "size"),), strata_only=True),
+    Chart("Free on its disk", "bytes", (("disk.free", "free"),), strata_only=True),
     Chart(
         "Compaction",
         "bytes/s",
@@ -96,19 +106,26 @@ CHARTS: Final = (
         hint="LevelDB merges its tables in the background.",
     ),
     Chart(
-        "Reclaiming",
+        "gc backlog",
         "count",
-        (("gc.backlog", "gc backlog"), ("gc.rows", "rows a second")),
+        (("gc.backlog", "collections"),),
         strata_only=True,
         hint="Deleted collections whose rows are still to be removed (stratakv_gc_backlog).",
     ),
     Chart(
-        "Stalls and pressure",
-        "count",
-        (("stalls", "stalls a second"), ("pressure", "pressure, %")),
+        "Stalls a second",
+        "rate",
+        (("stalls", "stalls"),),
         strata_only=True,
-        hint="A stall is a commit that LevelDB held up, being behind with compaction"
-        " (stratakv_store_stalls_total); at a pressure of 100 % it holds up all.",
+        hint="A stall is a commit that LevelDB held up for 5 ms or more: it is behind with"
+        " compaction, or the disk or the processor is busy (stratakv_store_stalls_total).",
+    ),
+    Chart(
+        "Pressure",
+        "%",
+        (("pressure", "pressure"),),
+        strata_only=True,
+        hint="How far LevelDB is behind with compaction; at 100 % it holds up all writes.",
     ),
     Chart("Look-ups", "rate", (("hits", "found"), ("misses", "not there"))),
     Chart("Keys gone a second", "rate", (("expired", "expired"), ("evicted", "evicted"))),
@@ -125,6 +142,7 @@ CHARTS: Final = (
         "rate",
         (("tier.hits", "hits"), ("tier.misses", "misses"), ("tier.errors", "errors")),
         strata_only=True,
+        is_optional=True,
     ),
     Chart(
         "Circuit breaker of the tier",

@@ -144,7 +144,13 @@ def _rows(lines: list[str]) -> Node:
             "Rows", el("p", "The meta holds all of it: there are no other rows.", class_="empty")
         )
     rest = el("p", "; ".join(more), class_="hint") if more else None
-    return card("Rows", _sizes(lines), table_of(found), rest)
+    names = el(
+        "p",
+        "The name of a row: its kind and database, eight bytes of the key's hash, the key with its"
+        " length, the key-version, and the field, member, score or place.",
+        class_="hint",
+    )
+    return card("Rows", names, _sizes(lines), table_of(found), rest)
 
 
 def _sizes(lines: list[str]) -> Markup:

@@ -26,22 +26,40 @@ async def show(request: web.Request) -> web.Response:
     }
     can_change = await may(request, session, ("CONFIG", "SET", "slowlog-max-len", "128"))
     known = options.declared() if session.peer.is_strata else {}
-    rows = [
-        _row(
-            session,
-            name,
-            value,
-            dict(known[name].metadata) if name in known else {},
-            can_change=can_change,
-        )
-        for name, value in sorted(told.items())
-    ]
+    own = {name: value for name, value in told.items() if name in known or not known}
+    others = {name: value for name, value in told.items() if name not in own}
+
+    def table_of(chosen: dict[str, bytes]) -> Node:
+        rows = [
+            _row(
+                session,
+                name,
+                value,
+                dict(known[name].metadata) if name in known else {},
+                can_change=can_change,
+            )
+            for name, value in sorted(chosen.items())
+        ]
+        return table(["Option", "Value"], rows, "settings")
+
     narrow = finder("/settings", looked_for, "a part of the name")
     return page(
         request,
         "Configuration",
-        card(f"{len(rows):,} options", narrow, table(["Option", "Value"], rows, "settings")),
+        card(f"{len(own):,} options", narrow, table_of(own) if own else None),
+        _of_redis(table_of(others), len(others), is_open=bool(looked_for)) if others else None,
     )
+
+
+def _of_redis(options_table: Node, count: int, *, is_open: bool) -> Node:
+    """What StrataKV answers to that are no options of its own, behind a click."""
+    hint = (
+        "Tools that were written for Redis ask for these. Some are other names of options above,"
+        " some are followed; the rest tune what is not here, and refuse what would not be true."
+    )
+    summary = el("summary", el("b", f"{count:,} names of Redis's configuration"))
+    content = el("details", summary, el("p", hint, class_="hint"), options_table, open=is_open)
+    return card("", content)
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""The slow log, and what the latency monitor has seen."""
+"""The time by command, the slow log, and what the latency monitor has seen."""
 
 import time
 from typing import Any, Final
@@ -9,6 +9,7 @@ from stratakv.console import forms
 from stratakv.console.frame import card, form, page, session_of, table
 from stratakv.console.gate import needs_writes
 from stratakv.console.markup import Node, el
+from stratakv.console.pages import command_times
 from stratakv.console.pages.key_facts import may
 from stratakv.console.replies import Failure
 
@@ -17,18 +18,21 @@ WORDS: Final = 12
 
 
 async def show(request: web.Request) -> web.Response:
-    """Both, and by what they are bounded."""
+    """All of it, and by what it is bounded."""
     session = session_of(request)
     slow, events, bounds = await session.client.pipeline(
         [("SLOWLOG", "GET", SHOWN), ("LATENCY", "LATEST"), ("CONFIG", "GET", "*l*-*er-than")]
     )
-    (spikes,) = await session.client.pipeline([("CONFIG", "GET", "latency-monitor-threshold")])
+    spikes, *times = await session.client.pipeline(
+        [("CONFIG", "GET", "latency-monitor-threshold"), *command_times.ASKED]
+    )
     over = "" if isinstance(bounds, Failure) else _bound(bounds, b"slowlog-log-slower-than")
     forget = await may(request, session, ("SLOWLOG", "RESET"))
     clear = form(session, "/slow/clear", el("button", "Empty the log")) if forget else None
     return page(
         request,
         "Slow and latency",
+        command_times.show(*times),
         card("Slow log", _slow(slow, over), clear),
         card(
             "Latency monitor",

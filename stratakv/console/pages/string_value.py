@@ -41,7 +41,8 @@ async def show_string(request: web.Request, session: Session, key: Key) -> Marku
         class_="tabs small",
         aria_label="Shown as",
     )
-    content: list[Node] = [views, el("pre", shown, class_="value", tabindex=0)]
+    class_ = "value hex" if view == "hex" else "value"
+    content: list[Node] = [views, el("pre", shown, class_=class_, tabindex=0)]
     if not is_whole:
         content.append(_pages_of_string(key, start, len(part)))
     elif await may(request, session, ("SET", key.place.key, "x")) and len(part) <= EDITED:
@@ -51,7 +52,7 @@ async def show_string(request: web.Request, session: Session, key: Key) -> Marku
 
 def _as_view(wanted: str, part: bytes, start: int, is_whole: bool) -> tuple[str, str]:
     """A way to show bytes and what it shows: the wanted one if it can be, or the most telling."""
-    usual = ("JSON", "msgpack", "text") if _is_texty(part) else ("JSON", "msgpack", "hex")
+    usual = ("JSON", "msgpack", "text") if forms.is_texty(part) else ("JSON", "msgpack", "hex")
     if wanted in VIEWS:
         return wanted, _view(wanted, part, start, is_whole) or f"This is not {wanted}."
     for name in usual:
@@ -70,13 +71,6 @@ def _view(name: str, part: bytes, start: int, is_whole: bool) -> str | None:
     if not is_whole:
         return None
     return forms.as_json(part) if name == "JSON" else forms.as_msgpack(part)
-
-
-def _is_texty(part: bytes) -> bool:
-    """Whether most of it can be read; a part may begin and end within a character."""
-    shown = part[:4096].decode("utf-8", "replace")
-    odd = sum(char == "\ufffd" or not (char.isprintable() or char in "\n\r\t") for char in shown)
-    return odd * 8 <= len(shown)
 
 
 def _pages_of_string(key: Key, start: int, size: int) -> Markup:

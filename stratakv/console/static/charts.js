@@ -21,6 +21,7 @@
     "bytes": (v) => scaled(v, [" B", " KB", " MB", " GB", " TB"], 1024),
     "bytes/s": (v) => scaled(v, [" B/s", " KB/s", " MB/s", " GB/s"], 1024),
     "ms": (v) => v >= 1000 ? `${(v / 1000).toFixed(1)} s` : v >= 1 || v === 0 ? `${Number(v.toFixed(1))} ms` : `${Number((v * 1000).toFixed(0))} µs`,
+    "%": (v) => `${Number(v.toFixed(1))} %`,
     "s": (v) => `${Number(v.toFixed(1))} s`,
     "rate": (v) => scaled(v, ["", "k", "M"], 1000),
     "count": (v) => scaled(v, ["", "k", "M", "G"], 1000),
