@@ -35,6 +35,8 @@ pytestmark = [pytest.mark.hbase, pytest.mark.full, pytest.mark.effort]
 WRITERS = 4
 TAGS = 12
 """Of each writer: so each group of slots has some."""
+WRITES_BETWEEN = 300
+"""Before something happens again."""
 TAKEOVERS = 60
 TAKEOVERS_OVER_HDFS = 20
 _tables = count()
@@ -77,6 +79,11 @@ class Ledger:
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
+
+    def go_on(self) -> None:
+        """Until so much more is written."""
+        wanted = self.writes + WRITES_BETWEEN
+        wait_until(lambda: self.writes > wanted, "nobody can write any more")
 
     def end(self) -> None:
         self._stop.set()
@@ -249,9 +256,8 @@ def torture(nodes: Nodes, wanted: int, strike: Callable[[Chaos], None]) -> None:
     try:
         while takeovers(nodes) < wanted or len(chaos.done) < wanted // 4:
             strike(chaos)
+            ledger.go_on()
             assert not ledger.wrong, f"seed {seed}: {ledger.wrong[:5]}"
-        before = ledger.writes
-        wait_until(lambda: ledger.writes > before + 50, "nobody can write any more")
     finally:
         ledger.end()
     nodes.settle()
