@@ -60,13 +60,16 @@ test-all:
 test-applications: $(INSTALLED) $(DEV)/.installed-test redis-server chromium
 	$(USERS) $(PYTEST) -m "application or browser" $(PYTEST_FLAGS)
 
-# The client of HBase and the engine, on a real one, and commands on a server that stands on it, at quick effort.
-# Where no HBase can be had, most is skipped. Bounded: by then something hangs.
+# The client of HBase and the engine, on a real one; commands on a server that stands on it, and random ones on a node of a
+# cluster, at quick effort. Where no HBase can be had, most is skipped. Bounded: by then something hangs.
 HBASE_TESTS ?= tests/commands tests/differential tests/tier/test_differential.py
+CLUSTER_TESTS ?= tests/differential/test_random_commands.py
 test-hbase: $(DEV)/.installed-test redis-server hbase
 	timeout 900 $(BIN)/pytest -m "not full" $(PYTEST_FLAGS) tests/hbase
 	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=hbase \
 	  timeout 600 $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) $(HBASE_TESTS)
+	@! test -e "$(HBASE)/complete" || STRATAKV_EFFORT=quick STRATAKV_TEST_SUBJECT=cluster \
+	  timeout 300 $(PYTEST) -m "not slow and not full" $(PYTEST_FLAGS) $(CLUSTER_TESTS)
 
 # Random commands, kills, faults and damage as often as is sensible.
 test-full: $(INSTALLED) $(DEV)/.installed-test redis-server

@@ -6,15 +6,14 @@ import os
 import random
 import subprocess
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.harness.effort import EFFORT, rounds
-from tests.harness.hbase import lacking, new_table_flags
+from tests.harness.hbase import IS_ON_HBASE, lacking
 from tests.harness.servers import RedisServer, StrataServer, last_words
+from tests.harness.subjects import start_oracle, start_subject
 from tests.harness.wire import WireClient
 
 _SEED = os.environ.get("STRATAKV_DIFF_SEED") or "1"
@@ -70,31 +69,19 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
     shown = subprocess.run(["redis-server", "--version"], capture_output=True, text=True)
     if f" v={ORACLE}." not in shown.stdout:
         pytest.skip(f"the oracle is Redis {ORACLE}, not {shown.stdout.strip()}")
-    server = RedisServer(tmp_path_factory.mktemp("redis") / "data").start()
+    server = start_oracle(tmp_path_factory.mktemp("redis") / "data")
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="session")
 def strata_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrataServer | RedisServer]:
-    """The server under test. STRATAKV_TEST_SUBJECT=redis compares Redis with itself: it tests the
-    tests. With hbase its rows are in a real HBase.
-    """
-    with ExitStack() as stack:
-        yield _subject(tmp_path_factory.mktemp("strata"), stack)
-
-
-def _subject(directory: Path, stack: ExitStack) -> StrataServer | RedisServer:
-    subject = os.environ.get("STRATAKV_TEST_SUBJECT")
-    server: StrataServer | RedisServer = StrataServer(directory / "data")
-    if subject == "redis":
-        server = RedisServer(directory / "data")
-    elif subject == "hbase":
-        if reason := lacking():
-            pytest.skip(reason)
-        server = StrataServer(directory / "data", flags=new_table_flags())
-    stack.callback(server.stop)
-    return server.start()
+    """The server under test."""
+    if IS_ON_HBASE and (reason := lacking()):
+        pytest.skip(reason)
+    server = start_subject(tmp_path_factory.mktemp("strata") / "data")
+    yield server
+    server.stop()
 
 
 @pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])

@@ -5,6 +5,7 @@ Its jars are what `scripts/prepare hbase DIR` fetches from Maven Central.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 READY = "Master has completed initialization"
@@ -74,6 +75,6 @@ def write_conf(conf: Path, settings: dict[str, str]) -> None:
     (conf / "hbase-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
 
 
-def command(home: Path, conf: Path, *, heap: str) -> list[str]:
-    """What starts it."""
-    return ["java", f"-Xmx{heap}", *JAVA_FLAGS, "-cp", f"{conf}:{home / 'lib'}/*", *MAIN]
+def command(home: Path, conf: Path, *, heap: str, main: Sequence[str] = MAIN) -> list[str]:
+    """What starts it, or another program of its jars."""
+    return ["java", f"-Xmx{heap}", *JAVA_FLAGS, "-cp", f"{conf}:{home / 'lib'}/*", *main]

@@ -2,7 +2,7 @@
 
 Runs 300 random sequences per group and protocol (STRATAKV_EFFORT makes them more or less), goes on
 after a difference, and prints each kind of difference once with its shortest command list, then how
-often each command succeeded.
+often each command succeeded. STRATAKV_TEST_SUBJECT is as in the tests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tests.differential.sequences import sequences
 from tests.differential.strategies import GROUPS
 from tests.differential.templates import Args
 from tests.harness.effort import rounds
-from tests.harness.servers import Process, RedisServer, StrataServer
+from tests.harness.servers import Process
+from tests.harness.subjects import start_oracle, start_subject
 
 EXAMPLES = rounds(2000)
 SEED = int(os.environ.get("STRATAKV_DIFF_SEED") or 1)
@@ -80,17 +81,10 @@ def survey(group: str, pair: Pair, result: Survey) -> None:
     collect()
 
 
-def subject(directory: Path) -> Process:
-    """As in the tests: STRATAKV_TEST_SUBJECT=redis compares Redis with itself."""
-    if os.environ.get("STRATAKV_TEST_SUBJECT") == "redis":
-        return RedisServer(directory).start()
-    return StrataServer(directory).start()
-
-
 def main(groups: list[str]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        redis = RedisServer(Path(scratch) / "redis").start()
-        strata = subject(Path(scratch) / "strata")
+        redis = start_oracle(Path(scratch) / "redis")
+        strata = start_subject(Path(scratch) / "strata")
         try:
             survey_all(groups or list(GROUPS), redis, strata)
         finally:

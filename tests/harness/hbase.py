@@ -22,7 +22,9 @@ from tests.harness.waiting import wait_until
 VERSION = "2.6.4"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 HOME = Path(os.environ.get("STRATAKV_HBASE_HOME") or CACHE / "stratakv" / f"hbase-{VERSION}")
-IS_ON_HBASE = os.environ.get("STRATAKV_TEST_SUBJECT") == "hbase"
+IS_CLUSTER = os.environ.get("STRATAKV_TEST_SUBJECT") == "cluster"
+"""Whether the server under test is a node of a cluster, over several groups of slots."""
+IS_ON_HBASE = IS_CLUSTER or os.environ.get("STRATAKV_TEST_SUBJECT") == "hbase"
 """Whether the server under test has its rows in one."""
 
 

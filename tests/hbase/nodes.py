@@ -9,11 +9,11 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from stratakv.slots import group_of, slot_of
-from tests.harness.hbase import HBaseServer
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import Frame, WireClient
@@ -31,11 +31,22 @@ class Unknown(Exception):
     """The connection ended before there was a reply: the command was done, or not."""
 
 
+class SomeHBase(Protocol):
+    """One in one process, or in several."""
+
+    @property
+    def address(self) -> str:
+        """Of its ZooKeeper."""
+
+    def flags(self, table: str) -> list[str]:
+        """Of a StrataKV that keeps its rows there."""
+
+
 @dataclass(eq=False)
 class Nodes:
     """Servers that share a table."""
 
-    hbase: HBaseServer
+    hbase: SomeHBase
     table: str
     dir: Path
     groups: int = GROUPS
@@ -100,6 +111,16 @@ class Nodes:
             for server in self.running()
             for one in shown(server, state="open").values()
         )
+
+
+def group_keys(groups: int) -> dict[int, bytes]:
+    """A key of each group."""
+    names = (b"of:%d" % number for number in count())
+    found: dict[int, bytes] = {}
+    while len(found) < groups:
+        name = next(names)
+        found.setdefault(group_of(slot_of(name), groups), name)
+    return found
 
 
 def shown(server: StrataServer, state: str = "") -> dict[int, dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""A ledger over a cluster whose nodes are killed, put to sleep, stopped and joined at random.
+"""A ledger over a cluster whose nodes are killed, put to sleep, stopped and joined at random, and
+whose HBase loses one of two regionservers now and then.
 
 Each writer has names of its own, three of a slot each time, to which it writes rising numbers with
 one MSET. Readers read all three at once.
@@ -13,14 +14,17 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator
-from itertools import count
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
 
+from stratakv.encodings.upkeep.check_table import check_table
 from tests.harness.effort import rounds
-from tests.harness.hbase import HBaseServer
+from tests.harness.hbase import lacking
+from tests.harness.hbase_cluster import HBaseCluster
 from tests.harness.servers import StrataServer
 from tests.harness.waiting import wait_until
 from tests.hbase.conftest import start_hbase
@@ -31,7 +35,10 @@ pytestmark = [pytest.mark.hbase, pytest.mark.full, pytest.mark.effort]
 WRITERS = 4
 TAGS = 12
 """Of each writer: so each group of slots has some."""
+WRITES_BETWEEN = 300
+"""Before something happens again."""
 TAKEOVERS = 60
+TAKEOVERS_OVER_HDFS = 20
 _tables = count()
 
 
@@ -72,6 +79,11 @@ class Ledger:
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
+
+    def go_on(self) -> None:
+        """Until so much more is written."""
+        wanted = self.writes + WRITES_BETWEEN
+        wait_until(lambda: self.writes > wanted, "nobody can write any more")
 
     def end(self) -> None:
         self._stop.set()
@@ -138,15 +150,33 @@ class Ledger:
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[Nodes]:
-    hbase: HBaseServer = start_hbase(tmp_path, BRISK_TIME)
+    hbase = start_hbase(tmp_path, BRISK_TIME)
     made = Nodes(hbase, f"ledger{next(_tables)}", tmp_path)
     yield made
     made.stop()
     hbase.stop()
 
 
+@pytest.fixture
+def hdfs_cluster(tmp_path: Path) -> Iterator[HBaseCluster]:
+    if reason := lacking():
+        pytest.skip(reason)
+    cluster = HBaseCluster(tmp_path / "hbase")
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def nodes_on_hdfs(hdfs_cluster: HBaseCluster, tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(hdfs_cluster, f"ledger{next(_tables)}", tmp_path)
+    yield made
+    made.stop()
+
+
 class Chaos:
-    """What happens to nodes."""
+    """What happens to nodes, and to regionservers where there are several."""
 
     def __init__(self, nodes: Nodes, dice: random.Random) -> None:
         self.nodes = nodes
@@ -154,9 +184,31 @@ class Chaos:
         self.done: list[str] = []
 
     def strike(self) -> None:
-        event = self.dice.choice([self.kill, self.kill, self.sleep, self.sleep, self.stop_start])
+        events = [self.kill, self.kill, self.sleep, self.sleep, self.leave_and_join, self.visit]
+        self._do(self.dice.choice(events))
+
+    def strike_hbase(self, hbase: HBaseCluster) -> None:
+        """A regionserver is killed, and a node too, as often as not."""
+
+        def kill_regionserver() -> None:
+            victim = self.dice.choice(hbase.regionservers)
+            victim.kill9()
+            if self.dice.random() < 0.5:
+                self.kill()
+            wait_until(self.is_all_open)
+            victim.start()
+
+        self._do(kill_regionserver)
+
+    def is_all_open(self) -> bool:
+        """Whether each group is served by one node."""
+        found = [shown(one, state="open") for one in self.nodes.running()]
+        return sum(map(len, found)) == self.nodes.groups
+
+    def _do(self, event: Callable[[], None]) -> None:
         self.done.append(event.__name__)
         event()
+        wait_until(self.is_all_open)
 
     def _victim(self) -> StrataServer:
         return self.dice.choice(self.nodes.running())
@@ -174,10 +226,17 @@ class Chaos:
         time.sleep(self.dice.uniform(0.5, 3) * self.nodes.timeout_ms / 1000)
         self.nodes.wake(victim)
 
-    def stop_start(self) -> None:
+    def leave_and_join(self) -> None:
         victim = self._victim()
         victim.terminate()
         victim.start()
+
+    def visit(self) -> None:
+        """One more comes, is given a share, and leaves."""
+        guest = self.nodes.add()
+        wait_until(lambda: shown(guest, state="open"))
+        assert guest.terminate() == 0
+        self.nodes.all.remove(guest)
 
 
 def takeovers(nodes: Nodes) -> int:
@@ -185,7 +244,8 @@ def takeovers(nodes: Nodes) -> int:
     return nodes.epochs() - nodes.groups
 
 
-def test_nothing_is_lost_torn_or_stale_while_nodes_come_and_go(nodes: Nodes) -> None:
+def torture(nodes: Nodes, wanted: int, strike: Callable[[Chaos], None]) -> None:
+    """Strike until groups have changed hands so often, and judge what clients saw of it."""
     seed = random.getrandbits(32)
     chaos = Chaos(nodes, random.Random(seed))
     for _ in range(3):
@@ -194,25 +254,39 @@ def test_nothing_is_lost_torn_or_stale_while_nodes_come_and_go(nodes: Nodes) -> 
     ledger = Ledger(nodes)
     ledger.start()
     try:
-        wanted = rounds(TAKEOVERS, least=4)
         while takeovers(nodes) < wanted or len(chaos.done) < wanted // 4:
-            chaos.strike()
+            strike(chaos)
+            ledger.go_on()
             assert not ledger.wrong, f"seed {seed}: {ledger.wrong[:5]}"
-            wait_until(
-                lambda: (
-                    sum(len(shown(one, state="open")) for one in nodes.running()) == nodes.groups
-                )
-            )
-        before = ledger.writes
-        wait_until(lambda: ledger.writes > before + 50, "nobody can write any more")
     finally:
         ledger.end()
     nodes.settle()
     ledger.settle()
+    events = ", ".join(f"{count} {name}" for name, count in Counter(chaos.done).items())
     print(
-        f"seed {seed}: {takeovers(nodes)} takeovers by {len(chaos.done)} events, "
+        f"seed {seed}: {takeovers(nodes)} takeovers by {events}; "
         f"{ledger.writes} writes, {ledger.reads} reads, {ledger.unknown} unknown, "
         f"longest time without a reply {ledger.longest_gap:.1f} s"
     )
     assert not ledger.wrong, f"seed {seed}: {ledger.wrong[:5]}"
     assert min(ledger.writes, ledger.reads) > 100
+    assert check_table(nodes.hbase.address, nodes.table) == 0
+
+
+def test_nothing_is_lost_torn_or_stale_while_nodes_come_and_go(nodes: Nodes) -> None:
+    torture(nodes, rounds(TAKEOVERS, least=4), Chaos.strike)
+
+
+def test_nothing_is_lost_torn_or_stale_while_regionservers_are_killed(
+    nodes_on_hdfs: Nodes, hdfs_cluster: HBaseCluster
+) -> None:
+    """And nodes in between."""
+    turns = cycle([True, False])
+
+    def strike(chaos: Chaos) -> None:
+        if next(turns):
+            chaos.strike_hbase(hdfs_cluster)
+        else:
+            chaos.strike()
+
+    torture(nodes_on_hdfs, rounds(TAKEOVERS_OVER_HDFS, least=4), strike)

@@ -12,7 +12,16 @@ from tests.harness.hbase import HBaseServer
 from tests.harness.waiting import wait_until
 from tests.harness.wire import WireClient
 from tests.hbase.conftest import start_hbase
-from tests.hbase.nodes import BRISK_TIME, Client, Nodes, Unknown, client_of, owners_seen, shown
+from tests.hbase.nodes import (
+    BRISK_TIME,
+    Client,
+    Nodes,
+    Unknown,
+    client_of,
+    group_keys,
+    owners_seen,
+    shown,
+)
 
 pytestmark = [pytest.mark.hbase]
 
@@ -103,6 +112,7 @@ def test_a_planned_stop_hands_everything_over_first(nodes: Nodes) -> None:
     with client_of(nodes) as client:
         write(client, b"1")
         assert servers[0].terminate() == 0
+        assert "session with ZooKeeper has ended" not in servers[0].output()
         owned = nodes.owners()
         assert len(owned) == nodes.groups, "somebody has each of them by then"
         assert all_are(client, b"1")
@@ -222,16 +232,29 @@ def test_groups_are_moved_when_asked_for_and_shared_out_again(nodes: Nodes) -> N
         assert all_are(client, b"1")
 
 
-def test_flushall_empties_what_a_node_has(nodes: Nodes) -> None:
+@pytest.mark.parametrize("word", ["FLUSHALL", "FLUSHDB"])
+def test_a_flush_empties_what_a_node_has_for_good(nodes: Nodes, word: str) -> None:
     first, second = nodes.add(), nodes.add()
     nodes.settle()
     with client_of(nodes) as client:
         write(client, b"1")
+        kept = next(key for key in KEYS if group_of_key(nodes, key) in shown(first, state="open"))
         with first.client() as link:
-            assert link.send("FLUSHALL").raw == b"+OK\r\n"
+            link.send("GET", kept)  # the client is in that group then
+            assert link.send(word).raw == b"+OK\r\n"
             assert link.send("DBSIZE").raw == b":0\r\n"
-        assert dbsize(second) > 0
-        assert len(scanned(second)) == dbsize(second)
+            assert link.send("SET", kept, "2").raw == b"+OK\r\n"
+        assert scanned(first) == [kept]
+        left = dbsize(second)
+        assert left > 0
+        assert len(scanned(second)) == left
+        first.kill9()
+        nodes.settle()
+        assert set(scanned(second)) - {kept} == {
+            key for key in KEYS if try_(client, key, b"GET", key) == b"1"
+        }
+        assert dbsize(second) == left + 1
+        assert try_(client, kept, b"GET", kept) == b"2"
 
 
 def test_a_table_keeps_its_number_of_groups(nodes: Nodes) -> None:
@@ -257,3 +280,28 @@ def test_functions_are_known_to_all_and_kept_with_the_first_group(nodes: Nodes) 
         nodes.settle()
         for key in KEYS[:20]:
             assert client.send(key, b"FCALL", b"up", b"1", key).number == 2
+
+
+def test_a_script_that_names_no_keys_runs_where_its_first_key_is(nodes: Nodes) -> None:
+    node = nodes.add()
+    nodes.settle()
+    keys = list(group_keys(nodes.groups).values())
+    put = "redis.call('PUBLISH', 'told', ARGV[1]) return redis.call('SET', ARGV[1], ARGV[1])"
+    with node.client() as link, node.client() as listener:
+        listener.send("SUBSCRIBE", "told")
+        for key in keys:
+            assert link.send("EVAL", put, "0", key).raw == b"+OK\r\n"
+            assert listener.read().frame.elements[2].data == key
+            link.send("MULTI")
+            link.send("EVAL", "return redis.call('APPEND', ARGV[1], 'x')", "0", key)
+            assert link.send("EXEC").frame.elements[0].number == len(key) + 1
+        for key in keys:
+            assert link.send("GET", key).frame.data == key + b"x"
+        both = "redis.call('SET', ARGV[1], 1) return redis.call('SET', ARGV[2], 1)"
+        assert b"do not hash to the same slot" in link.send("EVAL", both, "0", *keys[:2]).raw
+        link.send("MULTI")
+        for key in keys[:2]:
+            link.send("EVAL", put, "0", key)
+        first, second = link.send("EXEC").frame.elements
+        assert first.data == b"OK"
+        assert second.is_error

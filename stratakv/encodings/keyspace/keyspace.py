@@ -102,6 +102,8 @@ class Keyspace:
         names = self.namespaces.load_names(databases)
         self.databases = [Database(index, ns, clock) for index, ns in enumerate(names, first)]
         """Those that belong to no tenant, by their numbers."""
+        self.numbers = databases
+        """How many of them clients may name."""
         self.parts: dict[int, Keyspace] = {}
         """In a cluster the keyspaces that have the keys in place of this one, each of a group of
         slots, by the index of their one database."""
@@ -360,7 +362,7 @@ class Keyspace:
         self.encodings, self.policies, self.limits = whole.encodings, whole.policies, whole.limits
         self.watchers, self.notifies = whole.watchers, whole.notifies
         self.on_event = whole.event_of_part
-        self.is_clustered = whole.is_clustered
+        self.is_clustered, self.numbers = whole.is_clustered, whole.numbers
         self.recollections.ranks.on_wanted = None
         for database in self.databases:
             whole.parts[database.index] = self

@@ -232,19 +232,19 @@ def renamenx(txn: Txn, key: bytes, newkey: bytes) -> int:
 def copy(txn: Txn, source: bytes, destination: bytes, *options: bytes) -> int:
     """Copy a key with its expire-time to another name or database."""
     args = Args(options)
-    replace, target = False, txn.db.number
+    replace, target, chosen = False, txn.db.number, 0
     while args:
         word = args.option()
         if word == b"REPLACE":
             replace = True
         elif word == b"DB" and args:
-            target = _database(txn, args.take())
-            if txn.keyspace.is_clustered:  # there is only the one that is called 0
-                if target:
-                    raise CommandError(errors.COPY_ON_CLUSTER)
-                target = txn.db.number
+            target = chosen = _database(txn, args.take())
         else:
             raise errors.syntax()
+    if txn.keyspace.is_clustered:  # there is only the one that is called 0
+        if chosen:
+            raise CommandError(errors.COPY_ON_CLUSTER)
+        target = txn.db.number
     if target == txn.db.number and source == destination:
         raise CommandError(errors.SAME_OBJECT)
     return int(copying.copy_key(txn, source, txn.sibling(target), destination, replace=replace))
@@ -265,7 +265,7 @@ def _database(txn: Txn, text: bytes) -> int:
     number = integer(text)
     if number not in _INT32:
         raise CommandError(errors.BEYOND_INT32)
-    if not 0 <= number < len(txn.keyspace.databases):
+    if not 0 <= number < txn.keyspace.numbers:
         raise CommandError(errors.DB_OUT_OF_RANGE)
     return number
 

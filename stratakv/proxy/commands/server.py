@@ -107,7 +107,8 @@ def _on_stable_storage(
 def flushdb(session: Session, *mode: bytes) -> Reply:
     """Delete all keys of the database, at once; their space is reclaimed later."""
     _check_flush_mode(mode)
-    _flush(session, [session.txn.db])
+    is_of_group = session.txn.keyspace is not session.server.keyspace
+    _flush(session, [] if is_of_group else [session.txn.db])
     return OK
 
 

@@ -278,9 +278,7 @@ class Ownership:
     def _reconcile(self) -> None:
         """Begin to take what is to be ours, and to hand over what is not."""
         mine, registry = self._cluster.myself.id, self._registry
-        elsewhere = {
-            group for id_, one in registry.members.items() if id_ != mine for group in one.groups
-        }
+        elsewhere = self._elsewhere()
         for group, target in enumerate(self._targets()):
             if group in self._tasks:
                 continue
@@ -291,6 +289,11 @@ class Ownership:
                 self._start(group, self._give_right(group))
             elif target != mine and is_open and target in registry.members:
                 self._start(group, self._hand_over(group, target))
+
+    def _elsewhere(self) -> set[int]:
+        """The groups that others have open."""
+        mine, members = self._cluster.myself.id, self._registry.members
+        return {group for id_, one in members.items() if id_ != mine for group in one.groups}
 
     def _start(self, group: int, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(self._guarded(group, work))
@@ -397,7 +400,7 @@ class Ownership:
     # the end
 
     async def leave(self) -> None:
-        """Hand everything over, before the server ends."""
+        """Hand everything over, before the server ends: until then it sends clients on."""
         self._is_leaving = True
         if self._has_heirs() and self._is_member:
             try:
@@ -406,9 +409,13 @@ class Ownership:
                 log.warning("nothing is handed over: %s", error)
                 return
             deadline = time.monotonic() + LEAVE_SECONDS
-            while self.spaces and self._has_heirs() and time.monotonic() < deadline:
+            while self._is_awaited() and self._has_heirs() and time.monotonic() < deadline:
                 await asyncio.sleep(POLL_SECONDS)
             log.info("%d groups were handed over", self.hand_overs)
+
+    def _is_awaited(self) -> bool:
+        """Whether there is a group that nobody else has open yet."""
+        return len(self._elsewhere()) < len(self._cluster.topology.groups)
 
     def _has_heirs(self) -> bool:
         """Whether there is another node that may have groups."""

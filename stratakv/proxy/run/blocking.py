@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stratakv.errors import CommandError
 from stratakv.proxy.wire.replies import Reply
 from stratakv.proxy.wire.requests import Request
-from stratakv.storage.missing import Answers
+from stratakv.storage.missing import Answers, TooLong
 
 if TYPE_CHECKING:
     from stratakv.encodings.keyspace.keyspace import Keyspace
@@ -28,6 +28,15 @@ WaitedKey = tuple[int, bytes]
 Serve = Callable[["Txn", bytes], Reply]
 
 _SAME: Final = object()
+
+
+class Elsewhere(TooLong):
+    """What is asked for is in another group of slots: nothing is done yet, so begin anew there."""
+
+    def __init__(self, slot: int, database: int) -> None:
+        super().__init__()
+        self.slot = slot
+        self.database = database
 
 
 class WouldBlock(Exception):

@@ -26,7 +26,7 @@ from stratakv.encodings.keyspace.txn import ROW_BUDGET, Txn
 from stratakv.errors import CommandError, Corrupt, Damaged, StoreDamaged, StoreUnavailable
 from stratakv.proxy.clients.session import FROM_MASTER, TRACKING, Session
 from stratakv.proxy.observe.stats import Stats
-from stratakv.proxy.run.blocking import WouldBlock
+from stratakv.proxy.run.blocking import Elsewhere, WouldBlock
 from stratakv.proxy.run.guards import LOCKED, TRACKED, WATCHED, Guards
 from stratakv.proxy.run.long_work import LongWork
 from stratakv.proxy.table.registry import Command
@@ -86,6 +86,11 @@ class Running:
                 session.mark_write()
             elif txn.effects is not None:
                 txn.effects = None  # a unit that has written nothing
+        except Elsewhere as elsewhere:
+            _discard(session, txn, work)
+            session.select(elsewhere.database)
+            session.slot = elsewhere.slot
+            return self.run(session, entry, request, serve=serve)
         except (TooLong, WouldBlock):
             _discard(session, txn, work)
             raise

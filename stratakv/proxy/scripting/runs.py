@@ -10,6 +10,7 @@ from stratakv.encodings.keyspace.txn import Txn
 from stratakv.errors import CommandError
 from stratakv.proxy.access.checking import check
 from stratakv.proxy.clients.session import RESTRICTED
+from stratakv.proxy.run.blocking import Elsewhere
 from stratakv.proxy.run.rights import refusal_in_script
 from stratakv.proxy.scripting.conversion import NotCalled, argument
 from stratakv.proxy.table.registry import CALLED, Command, find_called
@@ -219,7 +220,8 @@ class Run(WorkMeter):
         """Why a script may not use keys of that slot; if it may, it is in the right database.
 
         One that has named keys stays in their slot, unless it may be anywhere on this node: and
-        even then in one database, since what it writes is one commit.
+        even then in one database, since what it writes is one commit. One that has not begins anew
+        where the first key is that it uses.
         """
         try:
             slot, place = cluster.place_of(self.session, entry, request)
@@ -227,12 +229,15 @@ class Run(WorkMeter):
             return failure
         if slot < 0:
             return None
+        session = self.session
+        is_here = session.txn.db.number == place
         if self._slot < 0:
+            if not is_here and session.slot < 0 and not session.txn.is_long:
+                raise Elsewhere(slot, place)
             self._slot = slot
-            if self.session.txn.db.number != place:
-                self.session.select(place)
+            session.slot = slot
         is_bound = slot != self._slot and not self.may_cross_slots
-        if is_bound or self.session.txn.db.number != place:
+        if is_bound or not is_here:
             return CommandError(errors.SCRIPT_CROSS_SLOT)
         return None
 

@@ -239,7 +239,8 @@ class Coordination:
             raise Unreachable(f"ZooKeeper at {self._address}: {error!r}") from error
 
     async def close(self) -> None:
-        """End the session at once: what is ephemeral is gone."""
+        """End the session at once: what is ephemeral is gone. Nobody is told that it was lost."""
+        self._on_change = self._on_lost = _nothing
         self.until = 0.0
         if self._beating is not None:
             self._beating.cancel()
