@@ -145,7 +145,8 @@ DIFFERENCES: Final = (
     (
         "MIGRATE",
         "a target that refuses AUTH or SELECT is sent no key. The replies are the same; Redis sends"
-        " them all at once, so that the key may be restored in database 0",
+        " them all at once, so that the key may be restored in database 0. Each MIGRATE opens a"
+        " connection of its own, which Redis keeps for ten seconds (INFO migrate_cached_sockets)",
     ),
     ("LOLWUT", "draws strata instead of Redis's art"),
     (
