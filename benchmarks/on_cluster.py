@@ -1,7 +1,7 @@
 """One, two and three nodes over one HBase, as a Redis Cluster; and how soon a killed one is gone.
 
     python -m benchmarks.on_cluster [--nodes 1 2 3] [--keys 4] [--share 1.0]
-    python -m benchmarks.on_cluster --kills 8 [--timeout-ms 5000] [--tick-ms 2000]
+    python -m benchmarks.on_cluster --kills 8 [--timeout-ms 5000] [--tick-ms 1000]
 
 Starts an HBase in one process, as the tests do, and nodes on a new table. Fifty clients are
 `redis-benchmark --cluster`, whose keys are of slots at random; one client is redis-py's
@@ -232,14 +232,11 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the requests")
     parser.add_argument("--kills", type=int, default=0, help="measure these instead")
     parser.add_argument("--timeout-ms", type=int, default=5000, help="the lease, with kills")
-    parser.add_argument("--tick-ms", type=int, default=2000, help="ZooKeeper's, with kills")
+    parser.add_argument("--tick-ms", type=int, default=1000, help="ZooKeeper's, with kills")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         directory = Path(name)
-        settings = {
-            "hbase.zookeeper.property.tickTime": str(chosen.tick_ms),
-            "hbase.zookeeper.property.maxSessionTimeout": "90000",
-        }
+        settings = {"hbase.zookeeper.property.tickTime": str(chosen.tick_ms)}
         hbase = HBaseServer(directory / "hbase", settings=settings).start()
         stack.callback(hbase.stop)
         if chosen.kills:

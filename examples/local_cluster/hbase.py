@@ -52,6 +52,9 @@ def standalone(
         "hbase.zookeeper.property.dataDir": f"{directory}/zookeeper",
         "hbase.zookeeper.property.clientPort": str(zookeeper_port),
         "hbase.zookeeper.quorum": "127.0.0.1",
+        # A node's lease ends up to a tick late. HBase's own sessions would be twenty ticks at most.
+        "hbase.zookeeper.property.tickTime": "1000",
+        "hbase.zookeeper.property.maxSessionTimeout": "90000",
         "hbase.unsafe.stream.capability.enforce": "false",
         "hbase.master.hostname": "localhost",
         "hbase.regionserver.hostname": "localhost",

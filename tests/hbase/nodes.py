@@ -20,10 +20,7 @@ from tests.harness.wire import Frame, WireClient
 
 GROUPS = 6
 TIMEOUT_MS = 3000
-BRISK_TIME = {
-    "hbase.zookeeper.property.tickTime": "500",
-    "hbase.zookeeper.property.maxSessionTimeout": "90000",  # else HBase's own would be 20 ticks
-}
+BRISK_TIME = {"hbase.zookeeper.property.tickTime": "500"}
 """A ZooKeeper that counts time finely, so that sessions end when they should."""
 
 
