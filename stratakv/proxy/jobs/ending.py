@@ -50,7 +50,7 @@ class Ending:
             return
         self._is_asked = True
         self._words = frozenset(words)
-        log.warning("User requested shutdown...")
+        log.info("User requested shutdown...")
         seconds = 0 if "now" in words else self._server.options.shutdown_timeout
         if not seconds or not len(self._server.replication.replicas):
             self._finish()
