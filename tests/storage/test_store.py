@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
@@ -15,7 +16,13 @@ from stratakv.storage.contract import Rows
 from stratakv.storage.journal import JOURNAL_ROWS
 from stratakv.storage.memory import MemoryEngine
 from stratakv.storage.row_cache import LONGEST_VALUE, ROW_COST, UNKNOWN
-from stratakv.storage.store import INLINE_ROWS, Store, merge
+from stratakv.storage.store import (
+    CALM_PRESSURE,
+    HELD_BACK_SECONDS,
+    INLINE_ROWS,
+    Store,
+    merge,
+)
 from tests.harness.waiting import HANG_S, wait_until
 
 ENDLESS = b"\xff" * 8
@@ -168,6 +175,26 @@ def test_a_calm_engine_is_written_at_once_and_a_strained_one_in_the_thread(
     assert outcomes == [None, None]
     assert store.stats.threaded == 1
     store.close()
+
+
+def test_writers_wait_the_longer_the_further_the_engine_is_behind(
+    gate: Gate, loop: Loop, threaded: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    seen: dict[int, list[float]] = {}
+    for gate.stress in (0, CALM_PRESSURE, 58, 75, 100):
+        put(threaded, {b"a": bytes(200_000)})
+        threaded.commit(lambda error: None)
+        loop.run()
+        seen[gate.stress], waits[:] = waits[:], []
+    put(threaded, {b"a": bytes(50_000_000)})
+    threaded.commit(lambda error: None)
+    loop.run()
+    assert seen[0] == seen[CALM_PRESSURE] == []
+    assert 0 < seen[58][0] < seen[75][0] / 5 < seen[100][0] / 10
+    assert waits == [HELD_BACK_SECONDS]
+    threaded.close()
 
 
 def test_a_large_batch_goes_to_the_thread(gate: Gate, loop: Loop) -> None:
