@@ -4,11 +4,11 @@
     python -m benchmarks.on_cluster --kills 8 [--timeout-ms 5000] [--tick-ms 1000]
 
 Starts an HBase in one process, as the tests do, and nodes on a new table. Fifty clients are
-`redis-benchmark --cluster`, whose keys are of slots at random; one client is redis-py's
-RedisCluster, timed command by command, the median. CPU is in us an operation: of all nodes, of
-HBase and of redis-benchmark. Where the three together are near the number of cores, the machine is
-what is full. The build is that of STRATAKV_PYTHON, as in the tests. Each number of nodes takes some
-two minutes.
+`redis-benchmark --cluster`, which sends each node keys of one of its slots; one client is
+redis-py's RedisCluster, timed command by command, the median. CPU is in us an operation: of all
+nodes, of HBase and of redis-benchmark. Where the three together are near the number of cores, the
+machine is what is full. The build is that of STRATAKV_PYTHON, as in the tests, with what the extra
+hbase installs (`make .venv/.hbase`). Each number of nodes takes some two minutes.
 
 With kills, nodes of three are killed one by one, and the time is told until each of its groups has
 taken a write.
@@ -135,10 +135,10 @@ class Stand:
         argv = ["redis-benchmark", "-p", port, "-c", str(CLIENTS), "-n", str(requests)]
         argv += ["-P", str(pipeline), "--csv"]
         words = work.words
+        argv += ["-r", str(16384 * self.keys // len(self.nodes.all))]
         if len(self.nodes.all) > 1:
-            argv += ["--cluster", "-r", str(self.keys)]
+            argv.append("--cluster")
         else:  # which it does not take for a cluster
-            argv += ["-r", str(16384 * self.keys)]
             words = tuple(word.replace("{tag}:", "") for word in words)
         done = subprocess.run([*argv, *words], capture_output=True, text=True, check=True)
         fields = [one.strip('"') for one in done.stdout.strip().splitlines()[-1].split('","')]
@@ -228,7 +228,7 @@ def _seconds_until(holds: Callable[[], bool], began: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--keys", type=int, default=4, help="of each slot")
+    parser.add_argument("--keys", type=int, default=4, help="for each slot")
     parser.add_argument("--share", type=float, default=1.0, help="of the requests")
     parser.add_argument("--kills", type=int, default=0, help="measure these instead")
     parser.add_argument("--timeout-ms", type=int, default=5000, help="the lease, with kills")
