@@ -76,9 +76,10 @@ def test_a_long_string_is_written_read_and_deleted_beside_others(server: StrataS
         assert watched.run(("SET", "long", VALUE)) == b"+OK\r\n"
         assert watched.pings > 3
         assert watched.highest_mb - before < 2 * 48 + 40  # write buffers and a batch besides
+        held = anonymous_mb(server)  # LevelDB may not have written all of it to tables yet
         assert watched.run(("GET", "long")) == b"$%d\r\n%b\r\n" % (SIZE, VALUE)
         assert watched.pings > 3
-        assert watched.highest_mb - before < 48
+        assert watched.highest_mb - held < 40
         assert watched.run(("RENAME", "long", "other")) == b"+OK\r\n"
         assert watched.highest_mb - before < 60
         written = info(client, "store_rows_written")
