@@ -44,20 +44,17 @@ put_header(char *at, char kind, Py_ssize_t number)
     return end;
 }
 
-/* The bytes that a command takes; -1 if it is not plain. */
+/* The bytes that a list or tuple takes as an array; -1 if it is not plain: an item is neither bytes
+ * nor of the class `also`, or has more than `large` bytes. */
 static Py_ssize_t
-packed_size(PyObject *command, Py_ssize_t large)
+packed_size(PyObject *words, PyTypeObject *also, Py_ssize_t large)
 {
-    Py_ssize_t count, size;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(words), size = header_size(count);
 
-    if (!PyList_CheckExact(command) && !PyTuple_CheckExact(command))
-        return -1;
-    count = PySequence_Fast_GET_SIZE(command);
-    size = header_size(count);
     for (Py_ssize_t place = 0; place < count; place++) {
-        PyObject *word = PySequence_Fast_GET_ITEM(command, place);
+        PyObject *word = PySequence_Fast_GET_ITEM(words, place);
         Py_ssize_t length;
-        if (!PyBytes_Check(word))
+        if (!PyBytes_CheckExact(word) && Py_TYPE(word) != also)
             return -1;
         length = PyBytes_GET_SIZE(word);
         if (length > large)
@@ -99,7 +96,11 @@ pack(PyObject *module, PyObject *args)
         return NULL;
     }
     for (next = start; next < PyList_GET_SIZE(commands); next++) {
-        Py_ssize_t one = packed_size(PyList_GET_ITEM(commands, next), large);
+        PyObject *command = PyList_GET_ITEM(commands, next);
+        Py_ssize_t one;
+        if (!PyList_CheckExact(command) && !PyTuple_CheckExact(command))
+            break;
+        one = packed_size(command, &PyBytes_Type, large);
         if (one < 0)
             break;
         size += one;
@@ -111,27 +112,6 @@ pack(PyObject *module, PyObject *args)
     for (Py_ssize_t place = start; place < next; place++)
         at = put_array(at, PyList_GET_ITEM(commands, place));
     return Py_BuildValue("(Nn)", packed, next);
-}
-
-/* The bytes that a reply takes; -1 if it is not plain. */
-static Py_ssize_t
-array_size(PyObject *items, PyTypeObject *also)
-{
-    Py_ssize_t count, size;
-
-    if (!PyList_Check(items) && !PyTuple_Check(items))
-        return -1;
-    count = PySequence_Fast_GET_SIZE(items);
-    size = header_size(count);
-    for (Py_ssize_t place = 0; place < count; place++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(items, place);
-        Py_ssize_t length;
-        if (!PyBytes_CheckExact(item) && Py_TYPE(item) != also)
-            return -1;
-        length = PyBytes_GET_SIZE(item);
-        size += header_size(length) + length + 2;
-    }
-    return size;
 }
 
 static PyObject *
@@ -146,7 +126,9 @@ array(PyObject *module, PyObject *const *args, Py_ssize_t count)
         PyErr_SetString(PyExc_TypeError, "array() takes items and a class of bytes");
         return NULL;
     }
-    size = array_size(args[0], also);
+    if (!PyList_Check(args[0]) && !PyTuple_Check(args[0]))
+        Py_RETURN_NONE;
+    size = packed_size(args[0], also, PY_SSIZE_T_MAX);
     if (size < 0)
         Py_RETURN_NONE;
     packed = PyBytes_FromStringAndSize(NULL, size);
