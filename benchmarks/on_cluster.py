@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import resource
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -31,30 +30,17 @@ from typing import Any
 from redis.cluster import RedisCluster
 
 from benchmarks import procfs
+from benchmarks.over_hbase import NO_CACHE, PIPELINES, VALUE, Rate, Work, run_benchmark
 from tests.harness.hbase import HBaseServer
 from tests.harness.waiting import wait_until
 from tests.hbase.nodes import Nodes, Unknown, client_of, group_keys, shown
 
-CLIENTS = 50
-PIPELINES = (1, 16)
-VALUE = "x" * 64
 GROUPS = 12
 TIMED = 500
 """Commands of one client, to take the median."""
 FILLS = 6
 """Writes for each key, so that nearly all of them are there."""
-NO_CACHE = ("--meta-cache-bytes", "64kb", "--row-cache-bytes", "64kb")
 KILL_GROUPS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A command as redis-benchmark takes it, and how often it is sent at each pipeline depth."""
-
-    name: str
-    words: tuple[str, ...]
-    requests: tuple[int, int]
-    is_cold: bool = False
 
 
 _STRING, _HASH = "key:{tag}:__rand_int__", "hash:{tag}:__rand_int__"
@@ -118,31 +104,23 @@ class Stand:
     def rate(self, work: Work, pipeline: int, requests: int) -> str:
         """What redis-benchmark says, and what it cost."""
         before, started = self._spent(), time.monotonic()
-        rate, p99 = self._load(work, pipeline, requests)
+        rate = self._load(work, pipeline, requests)
         seconds, spent = time.monotonic() - started, self._spent().since(before)
         nodes, hbase, load = (
             1e6 * part / requests for part in (spent.nodes, spent.hbase, spent.load)
         )
         cores = (spent.nodes + spent.hbase + spent.load) / seconds
-        return (
-            f"{rate:,.0f}/s, p99 {p99:.1f} ms | "
-            f"{nodes:.1f} + {hbase:.1f} + {load:.1f} us, {cores:.1f} cores"
-        )
+        return f"{rate} | {nodes:.1f} + {hbase:.1f} + {load:.1f} us, {cores:.1f} cores"
 
-    def _load(self, work: Work, pipeline: int, requests: int) -> tuple[float, float]:
-        """Requests a second, and the slowest of a hundred in ms."""
-        port = str(self.nodes.all[0].port)
-        argv = ["redis-benchmark", "-p", port, "-c", str(CLIENTS), "-n", str(requests)]
-        argv += ["-P", str(pipeline), "--csv"]
-        words = work.words
-        argv += ["-r", str(16384 * self.keys // len(self.nodes.all))]
-        if len(self.nodes.all) > 1:
-            argv.append("--cluster")
-        else:  # which it does not take for a cluster
+    def _load(self, work: Work, pipeline: int, requests: int) -> Rate:
+        words, count = work.words, len(self.nodes.all)
+        if count > 1:
+            words = ("--cluster", *words)
+        else:  # which redis-benchmark does not take for a cluster
             words = tuple(word.replace("{tag}:", "") for word in words)
-        done = subprocess.run([*argv, *words], capture_output=True, text=True, check=True)
-        fields = [one.strip('"') for one in done.stdout.strip().splitlines()[-1].split('","')]
-        return float(fields[1]), float(fields[6])
+        return run_benchmark(
+            self.nodes.all[0].port, pipeline, requests, 16384 * self.keys // count, words
+        )
 
     def _spent(self) -> Spent:
         load = resource.getrusage(resource.RUSAGE_CHILDREN)

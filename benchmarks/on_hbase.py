@@ -13,36 +13,21 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import procfs
+from benchmarks.over_hbase import NO_CACHE, PIPELINES, VALUE, Work, run_benchmark
 from tests.harness.hbase import HBaseServer
 from tests.harness.servers import StrataServer
 from tests.harness.wire import WireClient
 
-CLIENTS = 50
-PIPELINES = (1, 16)
-VALUE = "x" * 64
 LOADED_AT_ONCE = 1000
 TIMED = 200
 """Commands of one client, to take the median."""
-NO_CACHE = ("--meta-cache-bytes", "64kb", "--row-cache-bytes", "64kb")
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A command as redis-benchmark takes it, and how often it is sent at each pipeline depth."""
-
-    name: str
-    words: tuple[str, ...]
-    requests: tuple[int, int]
-    is_cold: bool = False
 
 
 WORKS = (
@@ -94,17 +79,11 @@ class Stand:
     def rate(self, work: Work, pipeline: int, requests: int) -> str:
         """What redis-benchmark says, and what it cost."""
         before = self._spent()
-        load = ("-c", str(CLIENTS), "-n", str(requests), "-P", str(pipeline), "--csv")
-        argv = ["redis-benchmark", "-p", str(self.strata.port), "-r", str(self.keys), *load]
-        done = subprocess.run([*argv, *work.words], capture_output=True, text=True, check=True)
-        fields = [one.strip('"') for one in done.stdout.strip().splitlines()[-1].split('","')]
+        rate = run_benchmark(self.strata.port, pipeline, requests, self.keys, work.words)
         strata, hbase, calls = (
             (after - was) / requests for was, after in zip(before, self._spent(), strict=True)
         )
-        return (
-            f"{float(fields[1]):,.0f}/s, p99 {float(fields[6]):.1f} ms | "
-            f"{strata * 1e6:.1f} + {hbase * 1e6:.1f} us, {calls:.2f} calls"
-        )
+        return f"{rate} | {strata * 1e6:.1f} + {hbase * 1e6:.1f} us, {calls:.2f} calls"
 
     def _spent(self) -> tuple[float, float, float]:
         """CPU seconds of both, and calls from one to the other."""
